@@ -39,7 +39,7 @@ LAYERS = (
 )
 ROOMS = (
     "stages one_thread threads columns rows limits trust finding_kinds result map_file graphs bind align pair measure"
-    " repeats replay follow explain findings results agreeing differing put_away engine"
+    " repeats replay follow explain findings results agreeing differing packed_walk engine"
 )
 """Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
@@ -178,7 +178,7 @@ GROWS = {
     "CompiledKernel": "sums of the pieces by now, and buffer of the slices, as wide as the data",
     "Carry": "what the walk knows by now; made and dropped by `follow`",
     "Claims": "pairs while they grow; `pairing()` gives the frozen value",
-    "PutAway": "cache: the walk, as long as somebody holds it",
+    "PackedWalk": "cache: the walk, as long as somebody holds it",
     "_EachPair": "rows of the table by now",
     "_Opened": "parts of what was put away that are read by now",
     "_Packer": "parts of what is put away that are packed by now",

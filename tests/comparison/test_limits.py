@@ -77,7 +77,7 @@ STAY = {
     "pair/undefined/unchosen": "_WAY",
     "pair/foreign": "_MOST _TELLING",
     "pair/parameters": "LAST",
-    "put_away": "_TOGETHER",
+    "packed_walk": "_TOGETHER",
     "replay/attempt": "_HELD",
     "replay/floors": "_STEEPEST _STEP",
     "bind/wiring": "_LARGEST _MOST",

@@ -50,6 +50,7 @@ HAND_ON = {
     "AllGather": "ranks meet",
     "HcomAllGather": "ranks meet",
     "Broadcast": "ranks meet",
+    "Send": "ranks meet",
     "HcomBroadcast": "ranks meet",
     "Assign": "an update in place",
 }

@@ -212,6 +212,7 @@ def compare(
             iteration=_two("iteration", iteration),
             require=require,
             progress=progress(),
+            pack=False,  # the process ends with what it shows
             **{name: value for name, value in options.items() if value},
         )
     if profile_time:

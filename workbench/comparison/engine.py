@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Cancelled, Measured, Measures, Progress
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.put_away import PutAway
     from workbench.comparison.repeats.runs import Repeats
     from workbench.comparison.replay.forecast import Forecast
     from workbench.comparison.result import Result
@@ -56,15 +55,28 @@ class Found(Protocol):
         ...
 
 
+class Walk(NamedTuple):
+    """What gives a walk: ``finish(*values)``, and what of it there is one of for every pair.
+
+    ``finish`` is a function of a module, so that it can travel.
+    """
+
+    pairing: Pairing
+    measured: Sequence[Measured]
+    events: Iterable[Assessment]
+    finish: Callable[..., Followed]
+    values: tuple[Any, ...]
+
+
 @dataclass(frozen=True)
 class _Later:
     """A walk that is made when somebody asks for it."""
 
-    follow: Callable[[], Followed]
+    walk: Walk
 
     @cached_property
     def _followed(self) -> Followed:
-        return self.follow()
+        return self.walk.finish(*self.walk.values)
 
     @property
     def flow(self) -> Trace:
@@ -74,14 +86,11 @@ class _Later:
     def origins(self) -> Origins:
         return self._followed.origins
 
-    def __reduce__(self) -> tuple[Callable[..., PutAway], tuple[Any, ...]]:
-        """Travel as what is put away."""
-        from workbench.comparison.put_away import put_away
+    def __reduce__(self) -> tuple[Callable[..., Found], tuple[Any, ...]]:
+        """Travel packed, as it was found."""
+        from workbench.comparison.packed_walk import pack_walk
 
-        found, flow = self._followed, self._followed.flow
-        return put_away(
-            flow.pairing, flow.measured, flow.events.values(), as_found, found
-        ).__reduce__()
+        return pack_walk(*_found_walk(self._followed)).__reduce__()
 
 
 @dataclass(frozen=True)
@@ -175,7 +184,7 @@ def _compared(
             quiet = _enveloped(agreed(met, selection), measured, asked.envelope)
             quiet = _repeated(quiet, measured, noise)
             given = pairing, measured, judged_by, asked.orders, noise
-            return Compared(quiet, _kept(pairing, measured, (), _followed, *given))
+            return Compared(quiet, _Later(Walk(pairing, measured, (), _followed, given)))
     from workbench.comparison.differing import follow_errors, judge_differences
 
     found = follow_errors(pairing, measured, stage, asked.orders, noise, depth=asked.depth)
@@ -184,9 +193,7 @@ def _compared(
     result = _repeated(_enveloped(result, measured, asked.envelope), measured, noise)
     if found.flow.replayed is not None:
         found.flow.replayed.forget()
-    if stage.stopped:  # whoever stops waits for what there is by then, and not for packing it
-        return Compared(result, _Later(lambda: found))
-    return Compared(result, _kept(pairing, measured, found.flow.events.values(), as_found, found))
+    return Compared(result, _Later(_found_walk(found)))
 
 
 def _repeats(
@@ -232,27 +239,31 @@ def _forecast(pairing: Pairing, cancelled: Cancelled | None) -> Forecast:
     return forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
 
 
-def _kept(
-    pairing: Pairing,
-    measured: Sequence[Measured],
-    events: Iterable[Assessment],
-    finish: Callable[..., Followed],
-    *values: Any,
-) -> Found:
-    """Keep what gives the walk: as it is where it is small or holds a source that cannot be packed, else packed."""
-    later = _Later(lambda: finish(*values))
-    if len(pairing.pairs) < PACKED_FROM:
-        return later
-    from workbench.comparison.put_away import UNPACKABLE, put_away
+def keep_small(compared: Compared) -> Compared:
+    """Pack the walk of a large comparison, for whoever keeps it; as it is where a source of it cannot be packed.
+
+    A stopped one is left as it is: whoever stops waits for what there is by then.
+    """
+    later = compared.found
+    if not isinstance(later, _Later) or compared.result.partial:
+        return compared
+    if len(later.walk.pairing.pairs) < PACKED_FROM:
+        return compared
+    from workbench.comparison.packed_walk import UNPACKABLE, pack_walk
 
     try:
-        return put_away(pairing, measured, events, finish, *values)
+        return Compared(compared.result, pack_walk(*later.walk))
     except UNPACKABLE:
-        return later
+        return compared
 
 
 PACKED_FROM = 1_000
-"""Pairs from which on a walk is put away: that of fewer takes a few megabytes at most."""
+"""Pairs from which on a walk is packed: that of fewer takes a few megabytes at most."""
+
+
+def _found_walk(found: Followed) -> Walk:
+    flow = found.flow
+    return Walk(flow.pairing, flow.measured, flow.events.values(), as_found, (found,))
 
 
 def as_found(found: Followed) -> Followed:

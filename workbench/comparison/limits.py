@@ -42,7 +42,7 @@ class Limits:
     # fmt: off
     # How much error is expected
     pass_factor: float = _row(
-        8.0, _ROUNDING, "measure repeats follow findings results", _CLEAN,
+        8.0, _ROUNDING, "measure repeats follow findings results scale", _CLEAN,
         "Measured noise stays below it.",
     )
     steady_factor: float = _row(

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.comparison.engine import compare_dumps
+from workbench.comparison.engine import compare_dumps, keep_small
 from workbench.comparison.limits import limits
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
@@ -49,6 +49,7 @@ def compare(
     allow_missing: Iterable[str] = (),
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
+    pack: bool = True,
 ) -> Comparison:
     """Compare two dumps.
 
@@ -83,6 +84,9 @@ def compare(
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
         Asked before every pair; once it is true the result is returned as partial.
+    pack : bool
+        Whether what lies behind the rows of a large comparison is kept packed, in a quarter of its memory at most.
+        ``False`` saves the time of packing (7 to 9 % of all) for who looks at once, and then no more.
 
     Raises
     ------
@@ -120,6 +124,8 @@ def compare(
         repeats=others,
         limits=required,
     )
+    if pack:
+        compared = keep_small(compared)
     given = {
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],

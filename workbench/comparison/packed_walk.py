@@ -1,7 +1,7 @@
 """What a comparison found beside its result, put away: bytes while nobody looks, values for whoever does.
 
 A walk of 8,000 pairs is half a million small values, 4 to 8 KB a pair, and few look at it after the result is there.
-`PutAway` keeps it as packed bytes, a tenth of that, with the columns of figures and the arrays of dumps in memory as
+`PackedWalk` keeps it as packed bytes, a tenth of that, with the columns of figures and the arrays of dumps in memory as
 they are. Whoever asks gets values that are made anew, shared by all who hold them, and gone when nobody does, as the
 views of `workbench.comparison.rows` are. Records come back as rows of their index.
 
@@ -45,7 +45,7 @@ UNPACKABLE = pickle.PicklingError, TypeError, AttributeError
 """What packing raises where a value is none that can be: a source of a reader of the user's own."""
 
 
-class PutAway:
+class PackedWalk:
     """What a walk found and what explains it, packed until somebody asks.
 
     ``finish`` makes it of what was packed; it can travel to another process where it is a function of a module.
@@ -71,7 +71,7 @@ class PutAway:
         self._flow = weakref.ref(found.flow)
         return found
 
-    def __reduce__(self) -> tuple[Callable[..., PutAway], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., PackedWalk], tuple[Any, ...]]:
         """Travel packed, figures too."""
         held = [_packed_figures(one) if isinstance(one, array) else one for one in self._held]
         return _arrived, (self._packed, held, self._finish)
@@ -81,19 +81,19 @@ def _packed_figures(figures: array[float]) -> bytes:
     return zlib.compress(figures.tobytes(), 1)
 
 
-def _arrived(packed: Sequence[bytes], held: Sequence[Any], finish: Finish) -> PutAway:
+def _arrived(packed: Sequence[bytes], held: Sequence[Any], finish: Finish) -> PackedWalk:
     opened = [array("d", zlib.decompress(one)) if isinstance(one, bytes) else one for one in held]
-    return PutAway(packed, opened, finish)
+    return PackedWalk(packed, opened, finish)
 
 
-def put_away(
+def pack_walk(
     pairing: Pairing,
     measured: Sequence[Measured],
     events: Iterable[Assessment],
     finish: Finish,
-    *values: Any,
-) -> PutAway:
-    """Pack values of a comparison; ``finish`` is called with them when somebody asks.
+    values: tuple[Any, ...],
+) -> PackedWalk:
+    """Pack what gives a walk: ``finish(*values)``.
 
     What there is one of for every pair is packed by itself, a few at a time: runs of operators, pairs, what was
     ``measured``, and the ``events`` of the walk. All else says the number of it.
@@ -104,7 +104,7 @@ def put_away(
         runs = (run for one in pairing.sides for some in one.runs.values() for run in some.values())
         for several in (runs, pairing.pairs, measured, events):
             packer.add(several)
-        return PutAway((*packer.parts, packer.packed(values)), packer.held, finish)
+        return PackedWalk((*packer.parts, packer.packed(values)), packer.held, finish)
 
 
 # --- packing -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a walk found, put away: the same values when somebody asks, on dumps in memory and on disk."""
+"""What a walk found, packed: the same values when somebody asks, on dumps in memory and on disk."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, on_disk, shoot
 from workbench.comparison import engine
-from workbench.comparison.engine import as_found, compare_dumps
-from workbench.comparison.put_away import PutAway, put_away
+from workbench.comparison.engine import Walk, as_found, compare_dumps, keep_small
+from workbench.comparison.packed_walk import PackedWalk, pack_walk
 from workbench.core.tensors import ArraySource
 from workbench.dump.index import index_of
 from workbench.npu.arithmetic import EXACT
@@ -46,13 +46,10 @@ def dumps(request, tmp_path):
 
 def packed(found):
     """A walk, packed: one that is made anew each time that nobody holds it."""
-    flow = found.flow
-    return put_away(
-        flow.pairing, flow.measured, flow.events.values(), as_found, found.found._followed
-    )
+    return pack_walk(*found.found.walk)
 
 
-def test_what_comes_back_equals_what_was_put_away(dumps):
+def test_what_comes_back_equals_what_was_packed(dumps):
     whole = compare_dumps(*dumps)
     back = packed(whole)
     assert whole.origins.origins
@@ -100,17 +97,14 @@ def test_arrays_in_memory_stay_where_they_are():
 
 
 def test_what_is_wrong_with_a_record_is_found_under_the_one_that_comes_back(dumps):
-    whole = compare_dumps(*dumps)
-    flow, followed = whole.flow, whole.found._followed
+    flow = (whole := compare_dumps(*dumps)).flow
     odd = flow.pairing.pairs[2].target
     side = replace(flow.pairing.target, oddities={id(odd): ("mislabelled",)})
     flow = replace(flow, pairing=replace(flow.pairing, target=side))
-    back = put_away(flow.pairing, flow.measured, (), as_found, replace_flow(followed, flow)).flow
+    (followed,) = whole.found.walk.values
+    walk = Walk(flow.pairing, flow.measured, (), as_found, (followed._replace(flow=flow),))
+    back = pack_walk(*walk).flow
     assert back.pairing.target.oddities == {id(back.pairing.pairs[2].target): ("mislabelled",)}
-
-
-def replace_flow(followed, flow):
-    return followed._replace(flow=flow)
 
 
 def test_values_that_there_is_one_of_stay_the_one(dumps):
@@ -121,15 +115,17 @@ def test_values_that_there_is_one_of_stay_the_one(dumps):
 
 
 @pytest.mark.parametrize("spoiled", [True, False], ids=["differing", "agreeing"])
-def test_a_large_comparison_is_put_away_and_looks_the_same(spoiled, tmp_path, all_packed):
+def test_a_large_comparison_is_packed_and_looks_the_same(spoiled, tmp_path, all_packed):
     target = on_disk(tmp_path / "target", SPOILED if spoiled else SHOTS, GRAPH)
     golden = on_disk(tmp_path / "golden", SHOTS, GRAPH)
     large = wb.compare(target, golden)
+    not_packed = wb.compare(target, golden, pack=False)
     engine.PACKED_FROM = 10**9
     small_one = wb.compare(target, golden)
-    assert isinstance(large._flow.args[0], PutAway)
-    assert not isinstance(small_one._flow.args[0], PutAway)
+    assert isinstance(large._flow.args[0], PackedWalk)
+    assert not isinstance(small_one._flow.args[0], PackedWalk)
     assert large._trace().events == small_one._trace().events
+    assert not isinstance(not_packed._flow.args[0], PackedWalk)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     first, second = large.to_html(tmp_path / "a/r.html"), small_one.to_html(tmp_path / "b/r.html")
@@ -147,8 +143,9 @@ def test_what_holds_a_source_that_cannot_be_packed_stays_as_it_is(all_packed):
 
     target = in_memory(SHOTS, GRAPH)
     own = [replace(one, source=Local(one.source.array())) for one in target.records]
-    found = compare_dumps(replace(target, index=index_of(own)), in_memory(SHOTS, GRAPH))
-    assert not isinstance(found.found, PutAway)
+    spoiled = replace(target, index=index_of(own))
+    found = keep_small(compare_dumps(spoiled, in_memory(SHOTS, GRAPH)))
+    assert not isinstance(found.found, PackedWalk)
     assert found.result.verdict == "pass"
     assert len(found.flow.events) == len(GRAPH.ops)
 
