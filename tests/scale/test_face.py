@@ -15,9 +15,9 @@ from kit.words import refused
 from workbench.core.errors import WorkbenchError
 from workbench.scale.heatmap import STATES, VALUES, cells
 from workbench.scale.job import Diagnosis, JobResult
-from workbench.scale.merge import Apart, Group
+from workbench.scale.merge import Disagreement, Group
 from workbench.scale.report import map_data
-from workbench.scale.summary import Parting, UnitSummary
+from workbench.scale.summary import FirstDivergence, UnitSummary
 from workbench.scale.units import Missing
 
 NAME = 'Default/<b>&"x"/layer{}-Dense/MatMul-op{}'
@@ -31,23 +31,25 @@ def made_job(ranks, iterations, names=50):
         for iteration in range(iterations):
             at = int(random.integers(3 * names))
             name = NAME.format(at, at)
-            parting = Parting("own-error", name, "MatMul", 0, at, "output", 0, 0.1, 1e-3, "a.py:1")
+            divergence = FirstDivergence(
+                "own-error", name, "MatMul", 0, at, "output", 0, 0.1, 1e-3, "a.py:1"
+            )
             units.append(
                 UnitSummary(
                     rank, iteration, "done", "fail" if at < names else "pass", 100, 90, 10,
                     nonfinite=at % 7, error=math.inf if at == 1 else 10.0 ** -(at % 12),
-                    worst=name, first=parting if at < names else None,
+                    worst=name, first=divergence if at < names else None,
                 )
             )  # fmt: skip
     units[0] = UnitSummary(0, 0, "failed", reason="<script>alert(1)</script>")
     units[1] = UnitSummary(0, 1)
-    group = Group((1,), 0, "origin", parting)
+    group = Group((1,), 0, "origin", divergence)
     told = Diagnosis(
         1, 0, "s", "own-error", ("<i>evidence</i>",), (("scaled-output", 0.9),), "do it"
     )
     return JobResult(
-        "/t<t>", "/g", tuple(units), (group, Group((0,), 1, "received", parting, (1,))),
-        (Apart(0, NAME, "output", 0, (1,), (0,)),), (Missing("golden", ranks, 0),), (told,),
+        "/t<t>", "/g", tuple(units), (group, Group((0,), 1, "received", divergence, (1,))),
+        (Disagreement(0, NAME, "output", 0, (1,), (0,)),), (Missing("golden", ranks, 0),), (told,),
     )  # fmt: skip
 
 

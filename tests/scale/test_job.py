@@ -29,16 +29,16 @@ def job(trees, client, tmp_path_factory):
 def test_the_rank_that_parts_first_is_named_with_iteration_operator_and_line(job):
     first = job.first
     assert (first.ranks, first.iteration, first.role) == ((1,), 1, "origin")
-    assert (first.parting.op_name, first.parting.op_type) == (PRODUCT, "MatMul")
-    assert first.parting.source.partition(":")[0].endswith("networks.py")
+    assert (first.divergence.op_name, first.divergence.op_type) == (PRODUCT, "MatMul")
+    assert first.divergence.source.partition(":")[0].endswith("networks.py")
     assert job.verdict == "fail"
     assert job.sentence.values["clauses"][0].code == "job/said-first-source"
 
 
 def test_the_others_are_one_group_that_received_it_where_they_met(job):
-    assert [(one.ranks, one.role, one.parting.op_name, one.fed_by) for one in job.groups[1:]] == [
-        ((0, 2), "received", MEETING, (1,))
-    ]
+    assert [
+        (one.ranks, one.role, one.divergence.op_name, one.fed_by) for one in job.groups[1:]
+    ] == [((0, 2), "received", MEETING, (1,))]
 
 
 def test_only_the_first_of_a_group_that_parts_by_itself_is_explained(job):

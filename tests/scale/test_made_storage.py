@@ -39,4 +39,4 @@ def test_the_rank_that_is_wrong_is_found(client, tmp_path):
     trees = [url(side, 2, 3, 4, 1) for side in ("target", "golden")]
     job = compare_job(*trees, out=tmp_path / "r", client=client)
     assert (job.first.ranks, job.first.iteration) == ((1,), 2)
-    assert "layer3" in job.first.parting.op_name
+    assert "layer3" in job.first.divergence.op_name

@@ -1,4 +1,4 @@
-"""What units show together: made of summaries and meetings, without a tensor."""
+"""What units show together: made of summaries and collectives, without a tensor."""
 
 from __future__ import annotations
 
@@ -6,46 +6,54 @@ import math
 
 import pytest
 
-from workbench.scale.merge import Apart, digest_of, merge_units
-from workbench.scale.summary import Meeting, Parting, UnitSummary
+from workbench.scale.merge import Disagreement, digest_of, merge_units
+from workbench.scale.summary import CollectiveTensor, FirstDivergence, UnitSummary
 
 WHOLE = frozenset(range(4))
 
 
-def parting(name, order, *, op_type="MatMul", kind="own-error"):
-    return Parting(kind, name, op_type, 0, order, "output", 0, 0.5, 1e-3, "net.py:3")
+def divergence(name, order, *, op_type="MatMul", kind="own-error"):
+    return FirstDivergence(kind, name, op_type, 0, order, "output", 0, 0.5, 1e-3, "net.py:3")
 
 
-OWN = parting("mm", 11)
-MET = parting("sum", 20, op_type="AllReduce")
-WEIGHT = parting("add", 4, op_type="BiasAdd", kind="parameter")
+OWN = divergence("mm", 11)
+MET = divergence("sum", 20, op_type="AllReduce")
+WEIGHT = divergence("add", 4, op_type="BiasAdd", kind="parameter")
 
 
 def met(off_in, off_out, *, digest="a", defect=False, rounding=1e-6, **more):
     given = {"op_name": "sum", "op_type": "AllReduce", "slot": 0, "group": "", "ranks": ()} | more
     return (
-        Meeting(**given, io="input", off=off_in, rounding=rounding, digest="", defect=defect),
-        Meeting(**given, io="output", off=off_out, rounding=rounding, digest=digest, defect=defect),
+        CollectiveTensor(
+            **given, io="input", off=off_in, rounding=rounding, digest="", defect=defect
+        ),
+        CollectiveTensor(
+            **given, io="output", off=off_out, rounding=rounding, digest=digest, defect=defect
+        ),
     )
 
 
-def unit(rank, iteration=0, meetings=(), **more):
+def unit(rank, iteration=0, collectives=(), **more):
     verdict = "fail" if more.get("first") or more.get("received") else "pass"
-    return UnitSummary(rank, iteration, "done", verdict, met=digest_of(meetings), **more)
+    return UnitSummary(
+        rank, iteration, "done", verdict, collectives_digest=digest_of(collectives), **more
+    )
 
 
-def merged(units, meetings=None, whole=WHOLE):
+def merged(units, collectives=None, whole=WHOLE):
     asked = []
 
     def read(iteration):
         asked.append(iteration)
-        return (meetings or {}).get(iteration, {})
+        return (collectives or {}).get(iteration, {})
 
     return merge_units(units, read, whole), asked
 
 
 def shown(found):
-    return [(one.ranks, one.iteration, one.role, one.parting.op_name, one.fed_by) for one in found]
+    return [
+        (one.ranks, one.iteration, one.role, one.divergence.op_name, one.fed_by) for one in found
+    ]
 
 
 def test_nothing_is_read_where_all_is_well():
@@ -115,10 +123,10 @@ def test_weights_that_differ_from_the_start_are_an_origin():
 
 
 def test_groups_come_in_the_order_in_which_they_part():
-    late, early = parting("late", 30), parting("early", 2)
+    late, early = divergence("late", 30), divergence("early", 2)
     units = [unit(0, 1, first=early), unit(1, 0, first=late), unit(2, 0, first=early), unit(3, 0)]
     found, _ = merged(units)
-    assert [(one.iteration, one.parting.op_name) for one in found.groups] == [
+    assert [(one.iteration, one.divergence.op_name) for one in found.groups] == [
         (0, "early"), (0, "late"), (1, "early"),
     ]  # fmt: skip
 
@@ -136,7 +144,7 @@ def test_groups_come_in_the_order_in_which_they_part():
 )
 def test_ranks_that_must_agree(digests, more, expected):
     met_by = {rank: met(0.0, 0.0, digest=one, **more) for rank, one in enumerate(digests)}
-    units = [unit(rank, meetings=met_by[rank]) for rank in range(4)]
+    units = [unit(rank, collectives=met_by[rank]) for rank in range(4)]
     found, asked = merged(units, {0: met_by})
     assert [(one.ranks, one.others) for one in found.apart] == expected
     assert bool(asked) == (len({*digests}) > 1 and not more)
@@ -148,12 +156,12 @@ def test_groups_of_ranks_agree_each_for_itself():
                   ranks=(0, 1) if rank < 2 else (2, 3))
         for rank in range(4)
     }  # fmt: skip
-    found, _ = merged([unit(rank, meetings=met_by[rank]) for rank in range(4)], {0: met_by})
-    assert found.apart == (Apart(0, "sum", "output", 0, (2, 3), ()),)
+    found, _ = merged([unit(rank, collectives=met_by[rank]) for rank in range(4)], {0: met_by})
+    assert found.apart == (Disagreement(0, "sum", "output", 0, (2, 3), ()),)
 
 
 def test_an_operator_that_ranks_meet_in_twice_is_two_places():
     met_by = {rank: (*met(0, 0, digest="a"), *met(0, 0, digest="b")) for rank in range(4)}
     met_by[3] = (*met(0, 0, digest="b"), *met(0, 0, digest="a"))
-    found, _ = merged([unit(rank, meetings=met_by[rank]) for rank in range(4)], {0: met_by})
+    found, _ = merged([unit(rank, collectives=met_by[rank]) for rank in range(4)], {0: met_by})
     assert [one.ranks for one in found.apart] == [(3,)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.differing import Depth
-    from workbench.scale.merge import Group, Meetings
+    from workbench.scale.merge import CollectiveTensors, Group
     from workbench.scale.summary import UnitSummary
     from workbench.scale.units import JobPlan, Numbers, Unit
 
@@ -182,17 +182,17 @@ def _planned(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _reader(plan: JobPlan, folder: str) -> Callable[[int], Meetings]:
-    """What reads the meetings of an iteration from the files of its units."""
+def _reader(plan: JobPlan, folder: str) -> Callable[[int], CollectiveTensors]:
+    """What reads the collectives of an iteration from the files of its units."""
     units: dict[int, list[Unit]] = defaultdict(list)
     for one in plan.units:
         units[one.iteration].append(one)
 
-    def meetings_of(iteration: int) -> Meetings:
+    def collectives_of(iteration: int) -> CollectiveTensors:
         held = {one.rank: read_unit_file(unit_path(folder, one)) for one in units[iteration]}
-        return {rank: file.meetings if file is not None else () for rank, file in held.items()}
+        return {rank: file.collectives if file is not None else () for rank, file in held.items()}
 
-    return meetings_of
+    return collectives_of
 
 
 def _comparer(

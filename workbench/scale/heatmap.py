@@ -55,7 +55,7 @@ def _error(one: UnitSummary) -> float:
 
 
 def _first(one: UnitSummary) -> float:
-    return math.nan if one.parts is None else float(one.parts.order)
+    return math.nan if one.earliest is None else float(one.earliest.order)
 
 
 VALUES: dict[str, tuple[str, Callable[[UnitSummary], float]]] = {

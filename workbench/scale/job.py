@@ -14,11 +14,11 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.text import one_line
 from workbench.core.words import Message
-from workbench.scale.merge import Apart, Group
+from workbench.scale.merge import Disagreement, Group
 from workbench.scale.summary import (
-    Parting,
+    FirstDivergence,
     UnitSummary,
-    parting_from_json,
+    divergence_from_json,
     plain,
     summary_from_json,
     summary_to_json,
@@ -67,7 +67,7 @@ class JobResult:
     golden: str
     units: tuple[UnitSummary, ...]
     groups: tuple[Group, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[Disagreement, ...] = ()
     missing: tuple[Missing, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     folder: str = ""
@@ -188,16 +188,16 @@ class JobResult:
 def _flat(one: UnitSummary) -> dict[str, Any]:
     """A unit as a row of a table."""
     values = summary_to_json(one)
-    del values["met"]
+    del values["collectives_digest"]
     for name in ("first", "received"):
-        parting: Parting | None = getattr(one, name)
-        values[name] = "" if parting is None else parting.op_name
+        divergence: FirstDivergence | None = getattr(one, name)
+        values[name] = "" if divergence is None else divergence.op_name
     return values | {"error": one.error}
 
 
 def _to_json(job: JobResult) -> dict[str, Any]:
     groups = [
-        {**one._asdict(), "parting": plain(one.parting._asdict()), "ranks": [*one.ranks]}
+        {**one._asdict(), "divergence": plain(one.divergence._asdict()), "ranks": [*one.ranks]}
         for one in job.groups
     ]
     return {
@@ -223,7 +223,7 @@ def _from_json(values: Mapping[str, Any], folder: str) -> JobResult:
     return JobResult(
         values["target"], values["golden"],
         tuple(map(summary_from_json, values["units"])), tuple(groups),
-        tuple(_tuples(Apart, one) for one in values["apart"]),
+        tuple(_tuples(Disagreement, one) for one in values["apart"]),
         tuple(Missing(**one) for one in values["missing"]),
         tuple(_diagnosis(one) for one in values["diagnoses"]), folder, values["node"],
     )  # fmt: skip
@@ -231,7 +231,7 @@ def _from_json(values: Mapping[str, Any], folder: str) -> JobResult:
 
 def _group(values: Mapping[str, Any]) -> Group:
     one = _tuples(Group, values)
-    return one._replace(parting=parting_from_json(values["parting"]))  # type: ignore[no-any-return]
+    return one._replace(divergence=divergence_from_json(values["divergence"]))  # type: ignore[no-any-return]
 
 
 def _diagnosis(values: Mapping[str, Any]) -> Diagnosis:

@@ -18,10 +18,10 @@ from workbench.ops.rows.collective import WORLD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from workbench.scale.summary import Meeting, Parting, UnitSummary
+    from workbench.scale.summary import CollectiveTensor, FirstDivergence, UnitSummary
 
-    Meetings = Mapping[int, Sequence[Meeting]]
-    """Rank → its meetings in one iteration."""
+    CollectiveTensors = Mapping[int, Sequence[CollectiveTensor]]
+    """Rank → its collectives in one iteration."""
 
     Key = tuple[str, str, int, int]
     """Operator, io, slot and how many times it was met before."""
@@ -40,7 +40,7 @@ _PARTS = ("ReduceScatter", "HcomReduceScatter")
 """Operators that leave another part of the result on every rank."""
 
 _SHARE = 0.1
-"""Of what a meeting brought the most, the share from which a rank is named among those that fed it."""
+"""Of what a collective brought the most, the share from which a rank is named among those that fed it."""
 
 
 class Group(NamedTuple):
@@ -52,11 +52,11 @@ class Group(NamedTuple):
     ranks: tuple[int, ...]
     iteration: int
     role: Role
-    parting: Parting
+    divergence: FirstDivergence
     fed_by: tuple[int, ...] = ()
 
 
-class Apart(NamedTuple):
+class Disagreement(NamedTuple):
     """A tensor that all ranks of a group must hold alike and do not; no ``others``: no two ranks are the most."""
 
     iteration: int
@@ -76,29 +76,31 @@ class Merged:
 
     units: tuple[UnitSummary, ...]
     groups: tuple[Group, ...]
-    apart: tuple[Apart, ...]
+    apart: tuple[Disagreement, ...]
 
 
 def merge_units(
-    units: Sequence[UnitSummary], meetings_of: Callable[[int], Meetings], whole: frozenset[int]
+    units: Sequence[UnitSummary],
+    collectives_of: Callable[[int], CollectiveTensors],
+    whole: frozenset[int],
 ) -> Merged:
     """Return what all units show together.
 
-    ``meetings_of`` reads the meetings of an iteration; ``whole`` are the ranks of the job: where one of them is
+    ``collectives_of`` reads the collectives of an iteration; ``whole`` are the ranks of the job: where one of them is
     missing, nothing is said of what all ranks together must give.
     """
     by_iteration: dict[int, list[UnitSummary]] = defaultdict(list)
     for one in units:
         by_iteration[one.iteration].append(one)
     judged: dict[tuple[int, int], UnitSummary] = {one.place: one for one in units}
-    apart: list[Apart] = []
+    apart: list[Disagreement] = []
     fed: dict[tuple[int, int], tuple[int, ...]] = {}
     roles: dict[tuple[int, int], str] = {}
     for iteration in sorted(by_iteration):
         here = by_iteration[iteration]
         if _is_quiet(here):
             continue
-        met = meetings_of(iteration)
+        met = collectives_of(iteration)
         known = {one.rank for one in here if one.state == "done"} >= whole
         apart += _apart(iteration, met, whole) if known else ()
         for one in here:
@@ -107,7 +109,7 @@ def merge_units(
                 roles[one.place] = seen.role()
                 judged[one.place] = _judged(one, roles[one.place])
                 fed[one.place] = seen.fed_by()
-        if apart or any(judged[one.place].parts is not None for one in here):
+        if apart or any(judged[one.place].earliest is not None for one in here):
             break
     found = tuple(judged[one.place] for one in units)
     return Merged(found, tuple(_groups(found, fed, roles)), tuple(apart))
@@ -126,7 +128,10 @@ def _judged(unit: UnitSummary, role: str) -> UnitSummary:
 def _is_quiet(units: Iterable[UnitSummary]) -> bool:
     """Whether all ranks hold the same where they meet, and nothing differs there."""
     units = [one for one in units if one.state == "done"]
-    return all(one.parts is None for one in units) and len({one.met for one in units}) < 2
+    return (
+        all(one.earliest is None for one in units)
+        and len({one.collectives_digest for one in units}) < 2
+    )
 
 
 # --- what was received -------------------------------------------------------------------------
@@ -137,7 +142,7 @@ class _Seen(NamedTuple):
 
     unit: UnitSummary
     peers: Sequence[UnitSummary]
-    met: Meetings
+    met: CollectiveTensors
     whole: frozenset[int]
 
     def role(self) -> str:
@@ -163,7 +168,7 @@ class _Seen(NamedTuple):
             one.first is not None and one.first.order < here.order for one in self.peers
         )
 
-    def _defects(self) -> Iterator[tuple[Meeting, dict[int, float], float]]:
+    def _defects(self) -> Iterator[tuple[CollectiveTensor, dict[int, float], float]]:
         """Tensors that differ where ranks meet: what each rank brought, and what rounding explains."""
         for key, one in _numbered(self.met.get(self.unit.rank, ())).items():
             if one.defect and one.io == "output":
@@ -172,7 +177,7 @@ class _Seen(NamedTuple):
                 yield one, brought, limits().pass_factor * (one.rounding or 0.0)
 
 
-def _is_brought(one: Meeting, brought: Mapping[int, float], rounding: float) -> bool:
+def _is_brought(one: CollectiveTensor, brought: Mapping[int, float], rounding: float) -> bool:
     """Whether what all ranks brought explains what differs: no sum, maximum or row is farther off than all together.
 
     ‖δ‖ ≤ Σ ‖δᵣ‖ by the triangle inequality, for a sum and whatever joins or chooses.
@@ -182,8 +187,8 @@ def _is_brought(one: Meeting, brought: Mapping[int, float], rounding: float) -> 
     return one.off <= math.fsum(brought.values()) * (1 + 1e-6) + rounding
 
 
-def _brought(met: Sequence[Meeting], key: Key) -> float:
-    """Norm of the difference of what a rank fed to a meeting; infinite where it was not measured."""
+def _brought(met: Sequence[CollectiveTensor], key: Key) -> float:
+    """Norm of the difference of what a rank fed to a collective; infinite where it was not measured."""
     name, _, _, turn = key
     inputs = [
         math.inf if one.off is None else one.off
@@ -193,10 +198,10 @@ def _brought(met: Sequence[Meeting], key: Key) -> float:
     return math.hypot(*inputs) if inputs else math.inf
 
 
-def _numbered(met: Iterable[Meeting]) -> dict[Key, Meeting]:
-    """Meetings by operator, io and slot, and how many times they came before in the iteration."""
+def _numbered(met: Iterable[CollectiveTensor]) -> dict[Key, CollectiveTensor]:
+    """CollectiveTensors by operator, io and slot, and how many times they came before in the iteration."""
     seen: Counter[tuple[str, str, int]] = Counter()
-    found: dict[Key, Meeting] = {}
+    found: dict[Key, CollectiveTensor] = {}
     for one in met:
         place = one.op_name, one.io, one.slot
         found[*place, seen[place]] = one
@@ -207,21 +212,21 @@ def _numbered(met: Iterable[Meeting]) -> dict[Key, Meeting]:
 # --- what ranks must hold alike ----------------------------------------------------------------
 
 
-def digest_of(meetings: Iterable[Meeting]) -> str:
+def digest_of(collectives: Iterable[CollectiveTensor]) -> str:
     """Return a digest of all that every rank must hold; the same on all of them where all is well."""
     from hashlib import sha256
 
-    said = [f"{one.op_name}\0{one.slot}\0{one.digest}" for one in meetings if _is_alike(one)]
+    said = [f"{one.op_name}\0{one.slot}\0{one.digest}" for one in collectives if _is_alike(one)]
     return sha256("\n".join(said).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def _is_alike(one: Meeting) -> bool:
+def _is_alike(one: CollectiveTensor) -> bool:
     """Whether all ranks that meet hold the same afterwards; nothing is said of groups whose ranks are unknown."""
     known = bool(one.ranks) or one.group in _WORLDS
     return known and one.io == "output" and one.op_type not in _PARTS and bool(one.digest)
 
 
-def _apart(iteration: int, met: Meetings, whole: frozenset[int]) -> Iterator[Apart]:
+def _apart(iteration: int, met: CollectiveTensors, whole: frozenset[int]) -> Iterator[Disagreement]:
     """The first tensor of each set of ranks that they must hold alike and do not."""
     told = set()
     held: dict[tuple[Key, tuple[int, ...]], dict[int, str]] = {}
@@ -233,7 +238,7 @@ def _apart(iteration: int, met: Meetings, whole: frozenset[int]) -> Iterator[Apa
         if len({*digests.values()}) < 2 or ranks in told:
             continue
         told.add(ranks)
-        yield Apart(iteration, *key[:3], *_minority(digests))
+        yield Disagreement(iteration, *key[:3], *_minority(digests))
 
 
 def _minority(digests: Mapping[int, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -254,40 +259,46 @@ def _groups(
     """Ranks by where each of them parts first, in the order of that."""
     firsts: dict[int, UnitSummary] = {}
     for one in sorted(units, key=lambda unit: unit.place[::-1]):
-        if one.parts is not None:
+        if one.earliest is not None:
             firsts.setdefault(one.rank, one)
     alike: dict[tuple[int, int, str, str, str], list[UnitSummary]] = defaultdict(list)
     for one in firsts.values():
-        parting = _parting(one)
-        key = one.iteration, parting.order, parting.op_name, parting.kind, roles.get(one.place, "")
+        divergence = _divergence(one)
+        key = (
+            one.iteration,
+            divergence.order,
+            divergence.op_name,
+            divergence.kind,
+            roles.get(one.place, ""),
+        )
         alike[key].append(one)
     own = min((key[:2] for key, some in alike.items() if _is_own(some[0])), default=None)
     for key in sorted(alike):
         some = alike[key]
         ranks = tuple(sorted(one.rank for one in some))
         brought = {rank for one in some for rank in fed.get(one.place, ())}
-        role = _role(key[:2], _parting(some[0]), own, key[-1])
+        role = _role(key[:2], _divergence(some[0]), own, key[-1])
         given = tuple(sorted(brought)) if role == "received" else ()
-        yield Group(ranks, key[0], role, _parting(some[0]), given)
+        yield Group(ranks, key[0], role, _divergence(some[0]), given)
 
 
-def _parting(unit: UnitSummary) -> Parting:
-    found = unit.parts
+def _divergence(unit: UnitSummary) -> FirstDivergence:
+    found = unit.earliest
     assert found is not None
     return found
 
 
 def _is_own(unit: UnitSummary) -> bool:
-    return not _parting(unit).is_meeting
+    return not _divergence(unit).is_collective
 
 
 def _role(
-    place: tuple[int, int], parting: Parting, own: tuple[int, int] | None, known: str
+    place: tuple[int, int], divergence: FirstDivergence, own: tuple[int, int] | None, known: str
 ) -> Role:
     """Why ranks part at a place, ``own`` being the first at which any parts by itself."""
-    if parting.is_meeting:
+    if divergence.is_collective:
         if known == "communication":
             return "communication"
         return "received" if own is not None and own < place else "open"
     later = own is not None and own[0] < place[0]
-    return "carried" if later and parting.kind == "parameter" else "origin"
+    return "carried" if later and divergence.kind == "parameter" else "origin"

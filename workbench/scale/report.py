@@ -118,8 +118,8 @@ def map_data(job: JobResult) -> dict[str, Any]:
         planes["state"][place] = STATES.index(state_of(one))
         planes["error"][place] = _step(one)
         planes["nonfinite"][place] = min(255, one.nonfinite)
-        if one.parts is not None:
-            said = f"{one.parts.op_type} {one.parts.op_name}"
+        if one.earliest is not None:
+            said = f"{one.earliest.op_type} {one.earliest.op_name}"
             parts[place] = min(names.setdefault(said, len(names) + 1), 65535)
     planes["part_low"], planes["part_high"] = (
         (parts & 255).astype(np.uint8),

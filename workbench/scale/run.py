@@ -22,9 +22,9 @@ from workbench.ops import COLLECTIVES
 from workbench.scale.merge import digest_of
 from workbench.scale.reading import read_unit
 from workbench.scale.summary import (
-    Meeting,
-    meetings_from_json,
-    meetings_to_json,
+    CollectiveTensor,
+    collectives_from_json,
+    collectives_to_json,
     summarize,
     summary_from_json,
     summary_to_json,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.scale.units import Settings, Unit
 
 UNIT = b"workbench.unit"
-"""Key of a file's metadata under which its fingerprint, its summary and its meetings stand."""
+"""Key of a file's metadata under which its fingerprint, its summary and its collectives stand."""
 
 UNITS = "units"
 """Folder of the files of units below the result's."""
@@ -56,7 +56,7 @@ class UnitFile(NamedTuple):
 
     fingerprint: str
     summary: UnitSummary
-    meetings: tuple[Meeting, ...]
+    collectives: tuple[CollectiveTensor, ...]
 
 
 def unit_path(folder: str | Path, unit: Unit) -> Path:
@@ -75,12 +75,12 @@ def run_unit(unit: Unit, settings: Settings, folder: str) -> UnitSummary:
         return known.summary
     target, golden = read_unit(unit, settings)
     compared = compare_unit(unit, settings, target, golden, settings.depth)
-    meetings = [*_meetings(compared.result, target)]
-    summary = summarize(unit, compared.result, digest_of(meetings))
+    collectives = [*_collectives(compared.result, target)]
+    summary = summarize(unit, compared.result, digest_of(collectives))
     said = {
         "fingerprint": unit.fingerprint,
         "summary": summary_to_json(summary),
-        "meetings": meetings_to_json(meetings),
+        "collectives": collectives_to_json(collectives),
     }
     about = {UNIT: json.dumps(said, allow_nan=False).encode()}
     write_bytes(path, to_parquet(compared.result, about), "result")
@@ -103,14 +103,16 @@ def read_unit_file(path: Path) -> UnitFile | None:
     with suppress(FormatError, KeyError, TypeError, ValueError):
         said = json.loads(read_about(path)[UNIT])
         summary = summary_from_json(said["summary"])
-        return UnitFile(said["fingerprint"], summary, (*meetings_from_json(said["meetings"]),))
+        return UnitFile(
+            said["fingerprint"], summary, (*collectives_from_json(said["collectives"]),)
+        )
     return None
 
 
 # --- where ranks meet --------------------------------------------------------------------------
 
 
-def _meetings(result: Result, target: Dump) -> Iterator[Meeting]:
+def _collectives(result: Result, target: Dump) -> Iterator[CollectiveTensor]:
     """Tensors of operators in which ranks meet, in the order of rows."""
     types = result.columns.column("op_type")
     met = [number for number, one in enumerate(types) if one in COLLECTIVES]
@@ -126,7 +128,7 @@ def _meetings(result: Result, target: Dump) -> Iterator[Meeting]:
         op = _operator(target.graphs, row)
         group, ranks = _group(op) if op is not None else ("", ())
         record = records.get((row.target_path, row.io, row.slot)) if row.io == "output" else None
-        yield Meeting(
+        yield CollectiveTensor(
             row.op_name, row.op_type, row.io, row.slot, group, ranks, *_norms(row),
             _digest(record) if record is not None else "", row.op_name in defects,
         )  # fmt: skip

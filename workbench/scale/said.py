@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workbench.scale.job import JobResult
-    from workbench.scale.merge import Apart, Group
+    from workbench.scale.merge import Disagreement, Group
 
 _SHOWN = 4
 """Groups that the sentence names."""
@@ -55,7 +55,7 @@ def _clauses(job: JobResult) -> Iterator[Message]:
 
 
 def _first(group: Group, node: int) -> Iterator[Message]:
-    one, ranks = group.parting, ranks_said(group.ranks, node)
+    one, ranks = group.divergence, ranks_said(group.ranks, node)
     said = {"ranks": ranks, "iteration": group.iteration}
     said |= {"op_type": one.op_type, "op_name": one.op_name}
     if group.role == "communication":
@@ -82,13 +82,13 @@ _LATER = {
 
 
 def _later(group: Group, node: int) -> Message:
-    one = group.parting
+    one = group.divergence
     values = {"ranks": ranks_said(group.ranks, node), "iteration": group.iteration}
     values |= {"op_type": one.op_type, "op_name": one.op_name}
     return Message(_LATER[group.role], **values)
 
 
-def _apart(one: Apart) -> Message:
+def _apart(one: Disagreement) -> Message:
     said = {"op_name": one.op_name, "iteration": one.iteration}
     if not one.others:
         return Message("job/said-apart-all", **said)
@@ -118,7 +118,7 @@ def _gaps(job: JobResult) -> Iterator[Message]:
 def lines(job: JobResult) -> Iterator[Message | str]:
     """Return what is said of a job on a terminal; verdict and sentence last."""
     for number, group in enumerate(job.groups, 1):
-        one = group.parting
+        one = group.divergence
         yield Message(
             "job/group", number=number, role=group.role, ranks=ranks_said(group.ranks, job.node),
             iteration=group.iteration, op_type=one.op_type, op_name=one.op_name,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 State = Literal["done", "failed", "waiting"]
 
 
-class Parting(NamedTuple):
+class FirstDivergence(NamedTuple):
     """An operator at which a unit parts from the golden: a defect, with its place in data-flow order.
 
     ``error`` is the operator's own where it is known, else the measured one of its tensor; ``floor`` what number
@@ -40,12 +40,12 @@ class Parting(NamedTuple):
     source: str
 
     @property
-    def is_meeting(self) -> bool:
+    def is_collective(self) -> bool:
         """Whether ranks meet there, so that what differs may have come from another one."""
         return self.op_type in COLLECTIVES
 
 
-class Meeting(NamedTuple):
+class CollectiveTensor(NamedTuple):
     """A tensor of an operator in which ranks meet: what differs there, and a digest of what the target has.
 
     ``off`` is the norm of the difference, ``rounding`` that of what number formats explain (both in the unit of the
@@ -72,7 +72,7 @@ class UnitSummary:
     ``first`` is where it parts first at an operator of its own, ``received`` where ranks meet (it may have come from
     another rank). Counts are of tensors: ``tensors`` of pairs, by status, and those without a partner. ``error`` is the
     worst relative error of all pairs, of the operator ``worst``; ``nonfinite`` elements are NaN or Inf on one side.
-    ``reason`` says why a unit ``failed``, ``met`` is a digest of what all ranks must hold where they meet.
+    ``reason`` says why a unit ``failed``, ``collectives_digest`` is of what all ranks must hold where they meet.
     """
 
     rank: int
@@ -89,10 +89,10 @@ class UnitSummary:
     nonfinite: int = 0
     error: float | None = None
     worst: str = ""
-    first: Parting | None = None
-    received: Parting | None = None
+    first: FirstDivergence | None = None
+    received: FirstDivergence | None = None
     reason: str = ""
-    met: str = ""
+    collectives_digest: str = ""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -100,14 +100,14 @@ class UnitSummary:
         return self.rank, self.iteration
 
     @property
-    def parts(self) -> Parting | None:
+    def earliest(self) -> FirstDivergence | None:
         """Where it parts first, in its own operators or where ranks meet."""
         known = [one for one in (self.first, self.received) if one is not None]
         return min(known, key=lambda one: one.order, default=None)
 
 
-def summarize(unit: Unit, result: Result, met: str = "") -> UnitSummary:
-    """Return what is kept of a unit's result; ``met`` is its digest."""
+def summarize(unit: Unit, result: Result, collectives_digest: str = "") -> UnitSummary:
+    """Return what is kept of a unit's result; ``collectives_digest`` is that of its collectives."""
     rows = result.columns
     counts = Counter(rows.column("status"))
     alone = sum(not rule for rule in rows.column("match_rule"))
@@ -117,7 +117,8 @@ def summarize(unit: Unit, result: Result, met: str = "") -> UnitSummary:
         unit.rank, unit.iteration, "done", _verdict(result), len(rows) - alone, counts["equal"],
         counts["pass"], counts["warn"], counts["fail"], counts["uncomparable"] - alone, alone,
         _nonfinite(rows), error, worst,
-        _first(defects, rows, meeting=False), _first(defects, rows, meeting=True), met=met,
+        _first(defects, rows, collective=False), _first(defects, rows, collective=True),
+        collectives_digest=collectives_digest,
     )  # fmt: skip
 
 
@@ -125,15 +126,15 @@ def _verdict(result: Result) -> Verdict:
     return "incomplete" if result.partial and result.verdict != "fail" else result.verdict
 
 
-def _first(defects: Sequence[Finding], rows: Rows, *, meeting: bool) -> Parting | None:
+def _first(defects: Sequence[Finding], rows: Rows, *, collective: bool) -> FirstDivergence | None:
     """The first defect in data-flow order, at operators of the rank's own or at those in which ranks meet."""
-    found = [one for one in defects if (one.op_type in COLLECTIVES) == meeting]
+    found = [one for one in defects if (one.op_type in COLLECTIVES) == collective]
     if not found:
         return None
     one = min(found, key=lambda finding: (finding.order, finding.slot))
     source = f"{one.source.file}:{one.source.line}" if one.source is not None else ""
     error = one.own_error if one.own_error is not None else _measured(rows, one)
-    return Parting(
+    return FirstDivergence(
         one.kind, one.op_name, one.op_type, one.graph_id, one.order, one.io, one.slot,
         error, one.noise_floor, source,
     )  # fmt: skip
@@ -182,26 +183,26 @@ def summary_from_json(values: Mapping[str, Any]) -> UnitSummary:
     held = {one.name: values[one.name] for one in fields(UnitSummary)}
     for name in ("first", "received"):
         if held[name] is not None:
-            held[name] = parting_from_json(held[name])
+            held[name] = divergence_from_json(held[name])
     return UnitSummary(**held | {"error": _number(held["error"])})
 
 
-def meetings_to_json(meetings: Sequence[Meeting]) -> list[list[Any]]:
-    """Return meetings as values of JSON."""
-    return [[*plain(one._asdict()).values()] for one in meetings]
+def collectives_to_json(collectives: Sequence[CollectiveTensor]) -> list[list[Any]]:
+    """Return collectives as values of JSON."""
+    return [[*plain(one._asdict()).values()] for one in collectives]
 
 
-def meetings_from_json(values: Sequence[Sequence[Any]]) -> Iterator[Meeting]:
-    """Read meetings."""
+def collectives_from_json(values: Sequence[Sequence[Any]]) -> Iterator[CollectiveTensor]:
+    """Read collectives."""
     for line in values:
-        one = Meeting(*line)
+        one = CollectiveTensor(*line)
         off, rounding = _number(one.off), _number(one.rounding)
         yield one._replace(ranks=tuple(one.ranks), off=off, rounding=rounding)
 
 
-def parting_from_json(values: Mapping[str, Any]) -> Parting:
-    """Read a parting."""
-    one = Parting(**values)
+def divergence_from_json(values: Mapping[str, Any]) -> FirstDivergence:
+    """Read a divergence."""
+    one = FirstDivergence(**values)
     return one._replace(error=_number(one.error), floor=_number(one.floor))
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.scale.job import JobResult
-    from workbench.scale.summary import Parting, UnitSummary
+    from workbench.scale.summary import FirstDivergence, UnitSummary
 
 METADATA = b"workbench.job"
 """Key of the file's metadata under which the rest of the result stands as JSON."""
@@ -32,10 +32,10 @@ def _of(name: str) -> Callable[[UnitSummary], Any]:
     return lambda one: getattr(one, name)
 
 
-def _of_parting(which: str, name: str) -> Callable[[UnitSummary], Any]:
+def _of_divergence(which: str, name: str) -> Callable[[UnitSummary], Any]:
     def read(one: UnitSummary) -> Any:
-        parting: Parting | None = getattr(one, which)
-        return None if parting is None else getattr(parting, name)
+        divergence: FirstDivergence | None = getattr(one, which)
+        return None if divergence is None else getattr(divergence, name)
 
     return read
 
@@ -55,13 +55,13 @@ COLUMNS: tuple[JobColumn, ...] = (
     JobColumn("nonfinite", "int64", "elements", "positions that differ in NaN, Inf or finite", _of("nonfinite")),
     JobColumn("error", "float64", "1", "worst relative error of all pairs", _of("error")),
     JobColumn("worst", "string", "", "operator that has it", _of("worst")),
-    JobColumn("first", "string", "", "first divergent operator of the rank's own", _of_parting("first", "op_name")),
-    JobColumn("first_type", "string", "", "its type", _of_parting("first", "op_type")),
-    JobColumn("first_kind", "string", "", "kind of the finding", _of_parting("first", "kind")),
-    JobColumn("first_order", "int64", "", "its place in data-flow order", _of_parting("first", "order")),
-    JobColumn("first_error", "float64", "1", "its error", _of_parting("first", "error")),
-    JobColumn("first_source", "string", "", "line of the network's source", _of_parting("first", "source")),
-    JobColumn("received", "string", "", "first of those in which ranks meet", _of_parting("received", "op_name")),
+    JobColumn("first", "string", "", "first divergent operator of the rank's own", _of_divergence("first", "op_name")),
+    JobColumn("first_type", "string", "", "its type", _of_divergence("first", "op_type")),
+    JobColumn("first_kind", "string", "", "kind of the finding", _of_divergence("first", "kind")),
+    JobColumn("first_order", "int64", "", "its place in data-flow order", _of_divergence("first", "order")),
+    JobColumn("first_error", "float64", "1", "its error", _of_divergence("first", "error")),
+    JobColumn("first_source", "string", "", "line of the network's source", _of_divergence("first", "source")),
+    JobColumn("received", "string", "", "first of those in which ranks meet", _of_divergence("received", "op_name")),
     JobColumn("reason", "string", "", "why the unit failed", _of("reason")),
 )  # fmt: skip
 
