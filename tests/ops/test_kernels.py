@@ -14,6 +14,10 @@ from workbench.ops import OPS, run_kernel
 PYTORCH = Path(__file__).parents[1] / "data/conformance/aclnn_torch_2.14.1_cpu.json"
 
 
+OF_OTHER_RANKS = {"Receive"}
+"""Operators without a tensor of their own rank to give: test_collective.py runs them on what was sent."""
+
+
 def settings_of(name, settings):
     return {**OPS[name].defaults, **settings}
 
@@ -23,7 +27,8 @@ def test_every_operator_has_an_oracle_that_is_run():
     recorded = {one["op"] for one in json.loads(PYTORCH.read_text(encoding="utf-8"))["cases"]}
     assert OPS.keys() == CASES.keys()
     for name, case in CASES.items():
-        assert case.examples if case.oracle else name in recorded, name
+        if name not in OF_OTHER_RANKS:
+            assert case.examples if case.oracle else name in recorded, name
 
 
 def test_every_family_of_rows_has_its_cases():

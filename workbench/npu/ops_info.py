@@ -178,8 +178,8 @@ PLAIN = frozenset(
     NPUGetFloatStatusV2 NotEqual OneHot OnesLike Pack PReLU PReLUGrad PadV3 PadV3Grad
     PromptFlashAttention Range ReduceAll ReduceAny ReduceMax ReduceMin ReduceScatter Reshape
     ResizeBilinearGrad ResizeBilinearV2 ResizeNearestNeighborV2 ResizeNearestNeighborV2Grad
-    ReverseSequence ReverseV2 RightShift Rint RmsNormGrad RotaryPositionEmbedding Round SGD
-    ScatterNd SeLU Select Sign Sin Slice SliceGrad SoftShrink SoftmaxCrossEntropyWithLogits
+    ReverseSequence ReverseV2 RightShift Rint RmsNormGrad Receive RotaryPositionEmbedding Round SGD
+    ScatterNd SeLU Select Send Sign Sin Slice SliceGrad SoftShrink SoftmaxCrossEntropyWithLogits
     Softsign SpaceToDepth SparseSoftmaxCrossEntropyWithLogits Split SplitD SplitV Squeeze
     Stack StridedSlice StridedSliceGrad TensorScatterAdd TensorScatterElements
     TensorScatterMax TensorScatterMin TensorScatterMul TensorScatterUpdate Threshold Tile
