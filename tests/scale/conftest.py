@@ -21,9 +21,12 @@ def trees(tmp_path_factory):
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
-    """A client whose only worker is a thread of this process."""
+    """A client whose only worker is a thread of this process.
+
+    It ends with the module: its threads take memory all the time, which tests of other modules bound.
+    """
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
