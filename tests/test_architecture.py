@@ -135,6 +135,7 @@ HOUSED = (
     "views",
     "session",
     "scale",
+    "ui",
 )
 """Areas whose rooms have faces and sizes that a reader can hold."""
 
@@ -321,8 +322,9 @@ OTHERS_GROW = {
     "GraphWalk": "nodes of a picture while a graph is walked",
     "Model": "a handle of pyACL: its device and number once it is loaded, executions by now",
     "ActiveDump": "whether the program has ended its dump by now",
+    "Drawn": "pieces of a panel's operator that are drawn by now",
 }
-"""The same of views, and of AscendCL, whose calls change what the process holds."""
+"""The same of views, of panels, and of AscendCL, whose calls change what the process holds."""
 CHANGES = re.compile(
     "add|append|appendleft|clear|discard|extend|fill|insert|move_to_end|pop|popitem|put|remove"
     "|reverse|setdefault|setflags|sort|update"
@@ -797,7 +799,7 @@ def test_asking_the_row_is_no_choice_by_surface(code):
 EXITS = {
     r"\bescape\b.*html|html\.escape": {
         "core/text.py",
-        "ui/framed.py",
+        "ui/widgets/framed.py",
     },  # there a whole page, not a name
     r"click\.echo|\bprint\(|sys\.stdout\.write": {
         "__main__.py",

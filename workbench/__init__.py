@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from workbench.session.envelope import envelope
     from workbench.session.foreign import read_result
     from workbench.simulation.simulate import simulate
-    from workbench.ui.app import Workbench
-    from workbench.ui.trees import Trees
+    from workbench.ui.bench.app import Workbench
+    from workbench.ui.bench.trees import Trees
     from workbench.views.dump import inspect_dump as inspect
 
 __all__ = [
@@ -81,8 +81,8 @@ __version__ = "0.1.0"
 
 PLACES = {
     "AscendCL": "workbench.ascendcl.api:AscendCL",
-    "Trees": "workbench.ui.trees:Trees",
-    "Workbench": "workbench.ui.app:Workbench",
+    "Trees": "workbench.ui.bench.trees:Trees",
+    "Workbench": "workbench.ui.bench.app:Workbench",
     "Comparison": "workbench.session.comparison:Comparison",
     "compare": "workbench.session.compare:compare",
     "compare_job": "workbench.scale.compare_job:compare_job",
@@ -123,7 +123,7 @@ def _panel(bench: Any, **options: Any) -> Any:
 
 
 def _explorer(comparison: Any, **options: Any) -> Any:
-    from workbench.ui.native import make_explorer
+    from workbench.ui.widgets.native import make_explorer
 
     return make_explorer(comparison, **options)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.shell import Shell
 
     Step = tuple[str, str, Callable[[], Any]]

@@ -34,7 +34,7 @@ bench.comparison.selected = bench.comparison.first_divergence
 bench.export = replace(bench.export, title="AlexNet on the simulated NPU", notes="Seen on Friday.")
 bench.comparison.to_html("report.html", pins=["Default/relu-ReLU/ReLU-op2"]);""",
     "bench.form()",
-    "from workbench.ui.framed import Framed\nFramed(bench.comparison)",
+    "from workbench.ui.widgets.framed import Framed\nFramed(bench.comparison)",
 )
 THEMES = ("light", "dark")
 WIDTHS = (1280, 800)

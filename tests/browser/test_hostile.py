@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HELPERS = str(Path(hostile.__file__).parents[1])
 CELLS = (
     f"import sys\nsys.path.insert(0, {HELPERS!r})\nfrom kit import hostile\nimport workbench as wb",
-    "from workbench.ui.map_file import MapFile\n"
+    "from workbench.ui.bench.map_file import MapFile\n"
     "bench = wb.Workbench(graph=hostile.graph(), map_file=MapFile(hostile.map_file()))\n"
     "bench.comparison = hostile.comparison()\n"
     "panel = bench.form()\npanel",

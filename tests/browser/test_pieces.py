@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("playwright.sync_api")
-live = pytest.importorskip("workbench.ui.live")
+live = pytest.importorskip("workbench.ui.widgets.live")
 
 pytestmark = pytest.mark.browser
 

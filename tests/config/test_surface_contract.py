@@ -11,7 +11,7 @@ from workbench.config.help import surface_help
 from workbench.config.mindspore.settings import COMMON, E2E
 from workbench.config.schema import json_schema
 from workbench.config.surface import SURFACES, get
-from workbench.ui.fields import fields_of
+from workbench.ui.widgets.fields import fields_of
 
 RULES = [(name, rule) for name in SURFACES for rule in get(name).rules]
 SETTINGS = [(name, *row) for name in SURFACES for row in declared(get(name).model)]

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.comparison.result import times_expected
 from workbench.core.words import Message
-from workbench.ui.app import Workbench
+from workbench.ui.bench.app import Workbench
 
 FAULTS = {
     "replay says it": ("mlp", "scaled-output:Default/body-SequentialCell/0-Dense/BiasAdd-op0"),

@@ -10,7 +10,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
 from workbench.cli import main
 from workbench.comparison.map_file import read_overrides
-from workbench.ui.map_file import MapFile
+from workbench.ui.bench.map_file import MapFile
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 CULPRIT = "Default/MatMul-op1"

@@ -10,7 +10,7 @@ from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.result import Coverage
 from workbench.core.words import Message
 from workbench.show.summary import summary
-from workbench.ui.app import Workbench
+from workbench.ui.bench.app import Workbench
 
 
 def told(*reasons, **options):

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from workbench.ui.alerts import Alert
 from workbench.ui.background import Background
+from workbench.ui.widgets.alerts import Alert
 
 SECONDS = 20
 

@@ -18,7 +18,7 @@ from kit.face.screen import Said, alerts_beside, alerts_in, is_control, label, w
 from kit.words import refused
 from workbench.session.comparison import Comparison
 from workbench.show.look import look_data
-from workbench.ui.session import session_data
+from workbench.ui.bench.session import session_data
 from workbench.ui.shell import PARTS
 
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"

@@ -9,9 +9,9 @@ from kit.face.screen import label, said_in
 from workbench.config.explain import iterations_words
 from workbench.core.plan import Iterations
 from workbench.core.text import escape
-from workbench.ui.alerts import close_tree
-from workbench.ui.fields import UNSET, fields_of
 from workbench.ui.form import ConfigForm
+from workbench.ui.widgets.alerts import close_tree
+from workbench.ui.widgets.fields import UNSET, fields_of
 
 O0O1 = "mindspore-o0o1"
 ITERATION = "common_dump_settings.iteration"

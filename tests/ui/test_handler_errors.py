@@ -10,8 +10,8 @@ import pytest
 import workbench as wb
 from kit.face.screen import alerts_beside, alerts_in, is_control, label, walk
 from workbench.session.comparison import Comparison
-from workbench.ui.alerts import Alert
 from workbench.ui.shell import PARTS
+from workbench.ui.widgets.alerts import Alert
 
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
 SILENT = (

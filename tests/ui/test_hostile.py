@@ -11,10 +11,10 @@ import workbench as wb
 from kit import hostile
 from kit.hostile import GUILTY, NAMES, Page, controls, shown
 from workbench.core.errors import FormatError
-from workbench.ui.chooser import Chooser
-from workbench.ui.export import Export
-from workbench.ui.map_file import MapFile
-from workbench.ui.trees import Trees
+from workbench.ui.bench.export import Export
+from workbench.ui.bench.map_file import MapFile
+from workbench.ui.bench.trees import Trees
+from workbench.ui.widgets.chooser import Chooser
 
 SHORT = {key: name for key, name in NAMES.items() if key not in ("long", "wide")}
 

@@ -14,7 +14,7 @@ import traitlets as T
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.ui.alerts import Alert
+    from workbench.ui.widgets.alerts import Alert
 
     Show = Callable[[], None]
     Work = Callable[[], Show | None]

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.ui.alerts import status_html
-from workbench.ui.native import make_pieces
 from workbench.ui.part import Part
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.native import make_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.session.comparison import Comparison
-    from workbench.ui.live import Pieces
-    from workbench.ui.plain import PlainPieces
+    from workbench.ui.widgets.live import Pieces
+    from workbench.ui.widgets.plain import PlainPieces
 
 
 class Following(Part):

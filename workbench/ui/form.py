@@ -12,12 +12,12 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, escape_whole
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.show.assets import read_asset
-from workbench.ui.alerts import close_tree, status_html
-from workbench.ui.boxes import panel, styled
-from workbench.ui.code import config_code
-from workbench.ui.fields import UNSET, fields_of, problems_html
-from workbench.ui.native import make_copy
-from workbench.ui.still import display_with_still
+from workbench.ui.bench.code import config_code
+from workbench.ui.widgets.alerts import close_tree, status_html
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.fields import UNSET, fields_of, problems_html
+from workbench.ui.widgets.native import make_copy
+from workbench.ui.widgets.still import display_with_still
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.config import Config, Context
     from workbench.core.problems import Problem
     from workbench.graph.control_flow import Network
-    from workbench.ui.fields import Field
+    from workbench.ui.widgets.fields import Field
 
 PREVIEWED = 100
 """Iterations that the preview looks at, at most: a tenth of a second for a network of twenty operators."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ipywidgets as W
 
 from workbench.core.words.translate import Say
-from workbench.ui.alerts import Alert, close_tree, status_html
 from workbench.ui.background import Background
-from workbench.ui.boxes import row, styled
-from workbench.ui.bundle import with_html
-from workbench.ui.still import display_with_still
+from workbench.ui.widgets.alerts import Alert, close_tree, status_html
+from workbench.ui.widgets.boxes import row, styled
+from workbench.ui.widgets.bundle import with_html
+from workbench.ui.widgets.still import display_with_still
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import traitlets
 
     from workbench.core.words import Message
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
 
 STATES: dict[str, tuple[str, str]] = {
     "pending": ("○", "ui/pending"),

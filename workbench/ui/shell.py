@@ -10,9 +10,6 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, shorten
 from workbench.core.words.translate import LANGUAGES, Say
-from workbench.ui.alerts import alert_html, close_tree
-from workbench.ui.boxes import panel, styled
-from workbench.ui.native import tell_what_is_missing
 from workbench.ui.part import STATES, Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
@@ -21,11 +18,14 @@ from workbench.ui.parts.operator import Operator
 from workbench.ui.parts.report import Report
 from workbench.ui.parts.run import Run
 from workbench.ui.parts.source import Source
+from workbench.ui.widgets.alerts import alert_html, close_tree
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.native import tell_what_is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
 
 PARTS: dict[str, type[Part]] = {
     part.name: part for part in (Configure, Run, Align, Divergence, Operator, Source, Report)

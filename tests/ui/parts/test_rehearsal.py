@@ -211,7 +211,7 @@ def test_the_code_feeds_the_same_and_a_bench_from_code_shows_its_inputs(model):
 def test_the_code_names_the_variable_that_holds_the_graph_and_gives_the_same(monkeypatch):
     mine = wb.models.load_graph("mlp")
     monkeypatch.setattr(
-        "workbench.ui.own_graphs.notebook_names", lambda: {"_1": mine, "mine": mine}
+        "workbench.ui.bench.own_graphs.notebook_names", lambda: {"_1": mine, "mine": mine}
     )
     bench = wb.Workbench(graph=mine, faults=[f"scaled-output:{OPERATOR}:2"])
     found, names = bench.run(), {"mine": mine}

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.face.screen import alerts_beside, alerts_in, label, said_in
 from workbench.show.report import SECTIONS
-from workbench.ui.export import Export
+from workbench.ui.bench.export import Export
 
 KERNEL = "Default/head-Dense/MatMul-op0"
 

@@ -10,7 +10,7 @@ from kit.face.screen import alerts_in, codes_in, label, said_in
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
 from workbench.show.summary import summary
-from workbench.ui import job as job_module
+from workbench.ui.bench import job as job_module
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
 FAULT = f"scaled-output:{GUILTY}:1.05"
@@ -194,7 +194,7 @@ def before_the_first_pair(monkeypatch, panel):
         panel.bench.runner.cancel()
         return wb.compare(*arguments, **options)
 
-    monkeypatch.setattr("workbench.ui.app.compare", late)
+    monkeypatch.setattr("workbench.ui.bench.app.compare", late)
 
 
 @pytest.mark.criterion(6)

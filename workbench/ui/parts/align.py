@@ -8,14 +8,14 @@ import ipywidgets as W
 
 from workbench.show.match_html import PAGE, matches_html
 from workbench.show.match_view import match_lines
-from workbench.ui.boxes import panel, styled
 from workbench.ui.following import Following
 from workbench.ui.parts.by_hand import ByHand
 from workbench.ui.parts.context import Context
+from workbench.ui.widgets.boxes import panel, styled
 
 if TYPE_CHECKING:
     from workbench.show.match_view import MatchLine
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
 
 

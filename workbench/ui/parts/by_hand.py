@@ -14,17 +14,17 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief, one_line
 from workbench.core.words import Message
 from workbench.show.match_view import operator_names, orphans, row_of
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import row, styled
-from workbench.ui.code import map_code
-from workbench.ui.job import compared
-from workbench.ui.native import make_copy
+from workbench.ui.bench.code import map_code
+from workbench.ui.bench.job import compared
+from workbench.ui.bench.typed import typed_path
 from workbench.ui.part import Part
-from workbench.ui.typed import typed_path
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import row, styled
+from workbench.ui.widgets.native import make_copy
 
 if TYPE_CHECKING:
     from workbench.comparison.result import Result, Side
-    from workbench.ui.job import Job
+    from workbench.ui.bench.job import Job
 
 _SIDES: tuple[Side, Side] = ("target", "golden")
 _EVERY = "all"

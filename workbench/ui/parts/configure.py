@@ -11,16 +11,16 @@ from workbench.config import SURFACES, get, load, new
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape
 from workbench.core.words import Message
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import panel, styled
-from workbench.ui.chooser import Chooser
+from workbench.ui.bench.typed import typed_path
 from workbench.ui.form import ConfigForm
 from workbench.ui.part import Part
-from workbench.ui.typed import typed_path
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.chooser import Chooser
 
 if TYPE_CHECKING:
     from workbench.config import Config
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
 
 ENDINGS = (".json", ".py", ".cfg", ".txt")

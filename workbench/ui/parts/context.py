@@ -8,7 +8,7 @@ import ipywidgets as W
 
 from workbench.core.text import one_line
 from workbench.ui.following import Following
-from workbench.ui.native import make_copy
+from workbench.ui.widgets.native import make_copy
 from workbench.views.render import context_html
 
 if TYPE_CHECKING:

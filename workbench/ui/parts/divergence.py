@@ -10,16 +10,16 @@ from workbench.core.text import escape
 from workbench.show.columns import worst_first
 from workbench.show.html import head_html
 from workbench.show.look import look_code
-from workbench.ui.boxes import panel
-from workbench.ui.code import code_html
-from workbench.ui.native import make_copy
+from workbench.ui.bench.code import code_html
 from workbench.ui.part import Part
+from workbench.ui.widgets.boxes import panel
+from workbench.ui.widgets.native import make_copy
 
 if TYPE_CHECKING:
     from workbench.comparison.result import Row
     from workbench.core.words import Message
     from workbench.session.comparison import Comparison
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
 
 

@@ -16,16 +16,16 @@ from workbench.core.words import Message
 from workbench.dump.new_folder import check_empty
 from workbench.golden_data import given_in, golden
 from workbench.graph_files.formats import read_graph
-from workbench.ui.alerts import alert_html, error_code, error_text, status_html
-from workbench.ui.boxes import row, styled
-from workbench.ui.job import Runner
+from workbench.ui.bench.job import Runner
 from workbench.ui.part import Part
+from workbench.ui.widgets.alerts import alert_html, error_code, error_text, status_html
+from workbench.ui.widgets.boxes import row, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.golden_data import Golden
-    from workbench.ui.job import Job
+    from workbench.ui.bench.job import Job
 
 
 class _Wanted(NamedTuple):

@@ -14,13 +14,13 @@ from workbench.core.words import Message
 from workbench.show.assets import style_sheets
 from workbench.show.look import Look
 from workbench.show.templates import OPERATOR_STYLES
-from workbench.ui.alerts import status_html
 from workbench.ui.background import Background
-from workbench.ui.boxes import panel, styled
+from workbench.ui.bench.typed import typed_path
 from workbench.ui.following import Following
-from workbench.ui.native import make_copy
 from workbench.ui.parts.planes import Planes
-from workbench.ui.typed import typed_path
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.native import make_copy
 from workbench.views.render import operator_html
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.measure.elements import ErrorKind, HeatMap
     from workbench.session.comparison import Comparison
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
     from workbench.views.operator import OperatorView
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
-from workbench.ui.alerts import close_tree
-from workbench.ui.boxes import styled
-from workbench.ui.native import make_pieces, make_slider
+from workbench.ui.widgets.alerts import close_tree
+from workbench.ui.widgets.boxes import styled
+from workbench.ui.widgets.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
     from workbench.comparison.measure.elements import Elements, HeatMap

@@ -17,17 +17,17 @@ from workbench.npu.faults import FAULTS
 from workbench.npu.precision import MODES
 from workbench.npu.profiles import PROFILES
 from workbench.simulation.inputs import is_model
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import fold, row, styled
-from workbench.ui.chooser import Chooser
-from workbench.ui.own_graphs import graph_of, notebook_names, own_graphs
+from workbench.ui.bench.own_graphs import graph_of, notebook_names, own_graphs
 from workbench.ui.part import Part
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import fold, row, styled
+from workbench.ui.widgets.chooser import Chooser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.graph.graph import Op
-    from workbench.ui.alerts import Alert
+    from workbench.ui.widgets.alerts import Alert
 
 _SETTINGS = {
     "graph": "ui/network",

@@ -17,21 +17,21 @@ from workbench.session.provenance import report_line
 from workbench.show.columns import worst_first
 from workbench.show.look import EXPLORED
 from workbench.show.report import SECTIONS
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import panel, styled
-from workbench.ui.code import code_html
-from workbench.ui.export import Export
+from workbench.ui.bench.code import code_html
+from workbench.ui.bench.export import Export
+from workbench.ui.bench.session import session_path
+from workbench.ui.bench.typed import typed_path
 from workbench.ui.following import Following
-from workbench.ui.native import make_copy
-from workbench.ui.session import session_path
-from workbench.ui.typed import typed_path
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.native import make_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.comparison.result import Result
     from workbench.session.comparison import Comparison
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
 
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}

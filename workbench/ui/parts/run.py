@@ -11,22 +11,22 @@ from workbench.core.text import shorten
 from workbench.core.words import Message
 from workbench.show.summary import summary
 from workbench.simulation.events import ITERATIONS
-from workbench.ui.alerts import MOST, alert_html, error_code, error_text, status_html
-from workbench.ui.boxes import panel, styled
-from workbench.ui.code import code_html
-from workbench.ui.job import compared
-from workbench.ui.native import make_copy
+from workbench.ui.bench.code import code_html
+from workbench.ui.bench.job import compared
 from workbench.ui.part import STATES, Part
 from workbench.ui.parts.rehearsal import RehearsalInputs
 from workbench.ui.parts.trees import TreeInputs
+from workbench.ui.widgets.alerts import MOST, alert_html, error_code, error_text, status_html
+from workbench.ui.widgets.boxes import panel, styled
+from workbench.ui.widgets.native import make_copy
 
 if TYPE_CHECKING:
     from workbench.comparison.result import Result
     from workbench.core.words.translate import Say
-    from workbench.ui.alerts import Alert
-    from workbench.ui.app import Workbench
-    from workbench.ui.job import Job
+    from workbench.ui.bench.app import Workbench
+    from workbench.ui.bench.job import Job
     from workbench.ui.part import Stage
+    from workbench.ui.widgets.alerts import Alert
 
 _SHOWN = (
     *("config", "refused", "rehearsing", "graph", "device", "precision_mode"),

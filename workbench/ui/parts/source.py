@@ -9,15 +9,15 @@ import numpy as np
 
 from workbench.show.assets import style_sheets
 from workbench.show.templates import OPERATOR_STYLES
-from workbench.ui.boxes import panel
 from workbench.ui.following import Following
+from workbench.ui.widgets.boxes import panel
 from workbench.views.render import source_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.session.comparison import Comparison
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
     from workbench.ui.part import Stage
     from workbench.views.source_map import SourceMap
 

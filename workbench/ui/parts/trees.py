@@ -13,16 +13,16 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.core.files import open_file
 from workbench.graph_files.formats import read_graph
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import fold, styled
-from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
 from workbench.ui.parts.golden import GoldenInputs
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import fold, styled
+from workbench.ui.widgets.chooser import Chooser
 from workbench.views.dump import summarize_tree
 
 if TYPE_CHECKING:
-    from workbench.ui.alerts import Alert
-    from workbench.ui.trees import Number
+    from workbench.ui.bench.trees import Number
+    from workbench.ui.widgets.alerts import Alert
 
 GRAPH_FILES = (".ir", ".pb", ".pbtxt", ".txt", ".json", ".proto")
 """Endings of files that may be a graph."""

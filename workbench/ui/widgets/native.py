@@ -12,17 +12,17 @@ import ipywidgets as W
 
 from workbench.core.text import escape
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.ui.plain import PlainCopy, PlainPieces, PlainSlider
+from workbench.ui.widgets.plain import PlainCopy, PlainPieces, PlainSlider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.core.words.translate import Language
     from workbench.session.comparison import Comparison
-    from workbench.ui.explorer import Explorer
-    from workbench.ui.framed import Framed
-    from workbench.ui.live import CopyButton, Pieces, Slider
     from workbench.ui.part import Part
+    from workbench.ui.widgets.explorer import Explorer
+    from workbench.ui.widgets.framed import Framed
+    from workbench.ui.widgets.live import CopyButton, Pieces, Slider
 
 _QUIET = "margin:0 0 6px;color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
 
@@ -40,7 +40,7 @@ def make_copy(code: str, say: Say) -> CopyButton | PlainCopy:
     """Return what copies its ``text``; its label are the words of a code."""
     if lacks_anywidget():
         return PlainCopy(say(code))
-    from workbench.ui.live import CopyButton
+    from workbench.ui.widgets.live import CopyButton
 
     return CopyButton(say(code), say("ui/copied"), say("ui/copy-forbidden"))
 
@@ -49,7 +49,7 @@ def make_slider(axis: int, label: str, last: int, say: Say = ENGLISH) -> Slider 
     """Return what chooses a ``value`` from 0 to ``last`` along an ``axis``."""
     if lacks_anywidget():
         return PlainSlider(axis, label, last, say)
-    from workbench.ui.live import Slider
+    from workbench.ui.widgets.live import Slider
 
     return Slider(axis, label, last)
 
@@ -61,7 +61,7 @@ def make_pieces(chosen: Callable[[str], None], say: Say = ENGLISH) -> Pieces | P
     """
     if lacks_anywidget():
         return PlainPieces(chosen, say)
-    from workbench.ui.live import Pieces
+    from workbench.ui.widgets.live import Pieces
 
     return Pieces(chosen)
 
@@ -71,10 +71,10 @@ def make_explorer(
 ) -> Explorer | Framed:
     """Return plot, table and details of a comparison."""
     if fallback or lacks_anywidget():
-        from workbench.ui.framed import Framed
+        from workbench.ui.widgets.framed import Framed
 
         return Framed(comparison, language)
-    from workbench.ui.explorer import Explorer
+    from workbench.ui.widgets.explorer import Explorer
 
     return Explorer(comparison, language)
 

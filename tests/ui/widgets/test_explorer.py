@@ -9,8 +9,8 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import NASTY, network_result
 from kit.words import refused
-from workbench.ui.explorer import Explorer
-from workbench.ui.framed import Framed
+from workbench.ui.widgets.explorer import Explorer
+from workbench.ui.widgets.framed import Framed
 
 START = {
     "selected": 15, "query": "", "statuses": [], "choices": {}, "positions": None, "sort": ["", False],

@@ -16,8 +16,8 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.network.models import load_graph
 from workbench.show.look import look_data
-from workbench.ui.export import Export
-from workbench.ui.session import session_data, session_path
+from workbench.ui.bench.export import Export
+from workbench.ui.bench.session import session_data, session_path
 
 
 def bench():
@@ -319,7 +319,9 @@ def test_a_session_that_cannot_be_written_is_said_and_stops_nothing(tmp_path, mo
     bench = looked_at(tmp_path / "s.json")
     shell = bench.form()
     full = OSError(28, "No space left <here>")
-    monkeypatch.setattr("workbench.ui.session.save_session", lambda *_: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(
+        "workbench.ui.bench.session.save_session", lambda *_: (_ for _ in ()).throw(full)
+    )
     bench.comparison.look.query = "x"
     assert bench.comparison.look.query == "x"
     assert codes_in(shell.unsaved) == ["ui/unsaved"]

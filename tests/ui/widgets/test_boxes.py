@@ -4,8 +4,8 @@ import ipywidgets as W
 import pytest
 
 from workbench.show.assets import read_asset
-from workbench.ui.alerts import close_tree
-from workbench.ui.boxes import fold, panel, row, styled
+from workbench.ui.widgets.alerts import close_tree
+from workbench.ui.widgets.boxes import fold, panel, row, styled
 
 
 @pytest.fixture

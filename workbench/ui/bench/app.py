@@ -33,18 +33,18 @@ from workbench.show.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped
 from workbench.simulation.inputs import network_with_inputs
 from workbench.simulation.pair import dump_both, unsupported_reason
-from workbench.ui.code import bench_code, rehearsal_code, trees_code
-from workbench.ui.export import Export
-from workbench.ui.job import Cancelled, Runner
-from workbench.ui.map_file import MapFile
-from workbench.ui.session import (
+from workbench.ui.bench.code import bench_code, rehearsal_code, trees_code
+from workbench.ui.bench.export import Export
+from workbench.ui.bench.job import Cancelled, Runner
+from workbench.ui.bench.map_file import MapFile
+from workbench.ui.bench.session import (
     keep_session,
     read_session,
     save_session,
     session_path,
     usual_path,
 )
-from workbench.ui.trees import TreePair, Trees
+from workbench.ui.bench.trees import TreePair, Trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -254,7 +254,7 @@ class Workbench(T.HasTraits):
 
         What a rehearsal dumps lies in ``out``, or in a temporary folder as long as this object or until it
         runs again: the comparison looks into it. Once ``cancelled`` is true, what is compared by then is kept, as a
-        partial comparison; raises `workbench.ui.job.Cancelled` if that is nothing, and the answer before stays.
+        partial comparison; raises `workbench.ui.bench.job.Cancelled` if that is nothing, and the answer before stays.
         """
         if not self.rehearsing:
             return self.compare(report=report, cancelled=cancelled)

@@ -8,14 +8,14 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from workbench.core.text import escape, escape_whole
-from workbench.ui.own_graphs import variable_of
+from workbench.ui.bench.own_graphs import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.config import Config
-    from workbench.ui.map_file import MapFile
-    from workbench.ui.trees import Trees
+    from workbench.ui.bench.map_file import MapFile
+    from workbench.ui.bench.trees import Trees
 
 
 def code_html(title: str, code: str) -> str:

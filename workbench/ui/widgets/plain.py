@@ -1,4 +1,4 @@
-"""Plain ipywidgets in the place of those of `workbench.ui.live`, for kernels without anywidget.
+"""Plain ipywidgets in the place of those of `workbench.ui.widgets.live`, for kernels without anywidget.
 
 They have the same attributes, and every click has an equivalent.
 """
@@ -13,8 +13,8 @@ import traitlets
 
 from workbench.core.text import escape, escape_whole, shorten
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.ui.alerts import status_html
-from workbench.ui.boxes import row, styled
+from workbench.ui.widgets.alerts import status_html
+from workbench.ui.widgets.boxes import row, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

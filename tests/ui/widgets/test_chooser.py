@@ -3,7 +3,7 @@
 import pytest
 
 from kit.face.screen import label
-from workbench.ui.chooser import MOST, Chooser
+from workbench.ui.widgets.chooser import MOST, Chooser
 
 
 @pytest.fixture

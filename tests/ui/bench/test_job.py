@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.ui import job as job_module
-from workbench.ui.job import Job, compared
+from workbench.ui.bench import job as job_module
+from workbench.ui.bench.job import Job, compared
 
-REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
+REAL = Path(__file__).parents[3] / "sample_dumps/real_pair"
 
 
 def seen_by(work):

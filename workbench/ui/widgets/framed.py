@@ -11,10 +11,10 @@ from workbench.core.text import editable
 from workbench.core.words.translate import Say
 from workbench.show.look import look_code
 from workbench.show.report import explorer_page
-from workbench.ui.alerts import Alert, close_tree
-from workbench.ui.boxes import style_sheet, styled
-from workbench.ui.bundle import with_html
-from workbench.ui.still import display_with_still
+from workbench.ui.widgets.alerts import Alert, close_tree
+from workbench.ui.widgets.boxes import style_sheet, styled
+from workbench.ui.widgets.bundle import with_html
+from workbench.ui.widgets.still import display_with_still
 
 if TYPE_CHECKING:
     from workbench.core.text import editable

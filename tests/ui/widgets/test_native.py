@@ -8,11 +8,11 @@ import pytest
 import workbench as wb
 from kit.face.screen import label, said_in
 from workbench.core.words.translate import ENGLISH
-from workbench.ui import plain
-from workbench.ui.alerts import close_tree
-from workbench.ui.native import lacks_anywidget, make_copy, make_pieces, make_slider
-from workbench.ui.plain import PlainCopy, marked_rows
 from workbench.ui.shell import PARTS
+from workbench.ui.widgets import plain
+from workbench.ui.widgets.alerts import close_tree
+from workbench.ui.widgets.native import lacks_anywidget, make_copy, make_pieces, make_slider
+from workbench.ui.widgets.plain import PlainCopy, marked_rows
 
 HTML = (
     '<table><tr data-row="3"><td>ReLU</td><td>fail</td></tr>'

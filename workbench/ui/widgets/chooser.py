@@ -11,8 +11,8 @@ import traitlets
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief, editable
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.ui.alerts import Alert, close_tree
-from workbench.ui.boxes import row, styled
+from workbench.ui.widgets.alerts import Alert, close_tree
+from workbench.ui.widgets.boxes import row, styled
 
 MOST = 500
 """Entries of a folder that are listed; the text beside says how many there are."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kit.words import refused
 from workbench.comparison.map_file import read_overrides
 from workbench.core.errors import AlignError, WorkbenchError
-from workbench.ui.map_file import MapFile
+from workbench.ui.bench.map_file import MapFile
 
 NAMES = st.sampled_from(["a", "b/c-op0", "d*", "<e>"])
 STEPS = st.one_of(

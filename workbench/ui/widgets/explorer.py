@@ -11,9 +11,9 @@ import traitlets as T
 from workbench.show.assets import explorer_module, style_sheets
 from workbench.show.look import EXPLORED, look_code, look_data
 from workbench.show.payload import compressed
-from workbench.ui.bundle import with_html
-from workbench.ui.live import Answering
-from workbench.ui.still import display_with_still
+from workbench.ui.widgets.bundle import with_html
+from workbench.ui.widgets.live import Answering
+from workbench.ui.widgets.still import display_with_still
 
 if TYPE_CHECKING:
     from workbench.core.words.translate import Language

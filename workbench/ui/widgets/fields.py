@@ -13,8 +13,8 @@ from workbench.config.form.settings import Part, Setting
 from workbench.core.errors import FormatError
 from workbench.core.text import escape, shorten, visible
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.ui.alerts import MOST, Alert, alert_html
-from workbench.ui.boxes import row, styled
+from workbench.ui.widgets.alerts import MOST, Alert, alert_html
+from workbench.ui.widgets.boxes import row, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ import workbench as wb
 from kit.words import check_said, refused
 from workbench.core.words import Message
 
-REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
+REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 FAULT = "scaled-output:Default/head-Dense/MatMul-op0:1.5"
 
 

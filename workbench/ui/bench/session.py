@@ -43,12 +43,12 @@ from workbench.config.form.settings import (
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.show.kept_look import SETTINGS
-from workbench.ui.export import Export
-from workbench.ui.map_file import MapFile
-from workbench.ui.trees import Trees
+from workbench.ui.bench.export import Export
+from workbench.ui.bench.map_file import MapFile
+from workbench.ui.bench.trees import Trees
 
 if TYPE_CHECKING:
-    from workbench.ui.app import Workbench
+    from workbench.ui.bench.app import Workbench
 
 SCHEMA = "workbench.session/1"
 

@@ -1,6 +1,6 @@
 """What ipywidgets cannot do: the clipboard, a slider with a name, HTML that can be clicked. Made with anywidget.
 
-Ask `workbench.ui.native` for them: without anywidget there are plain ones.
+Ask `workbench.ui.widgets.native` for them: without anywidget there are plain ones.
 """
 
 from __future__ import annotations
