@@ -31,7 +31,9 @@ def test_a_unit_holds_a_part_of_what_it_reads(client, tmp_path, monkeypatch):
     tracemalloc.stop()
     needed = sum(one.nbytes for one in plan_job(*trees, iterations="0").units)
     assert job.verdict == "pass"
-    assert needed <= sum(read) <= 1.05 * needed  # threads of one file may be further apart than what is kept
+    assert (
+        needed <= sum(read) <= 1.05 * needed
+    )  # threads of one file may be further apart than what is kept
     assert most < needed / 2
 
 
