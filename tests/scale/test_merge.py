@@ -78,7 +78,12 @@ def test_one_rank_parts_and_the_others_receive_it():
 
 @pytest.mark.parametrize(
     ("off", "given", "verdict"),
-    [(1.5, {}, "warn"), (9.0, {}, "fail"), (1.5, {"first": WEIGHT}, "fail"), (None, {}, "fail")],
+    [
+        (1.5, {}, "warn"),
+        (9.0, {}, "fail"),
+        (1.5, {"first": WEIGHT}, "fail"),
+        (None, {}, "fail"),  # differs, nobody measured by how much
+    ],
 )
 def test_behind_the_first_divergence_what_others_brought_fails_nobody(off, given, verdict):
     """Ranks 1 and 2 feed 1.0 each to what rank 0 gets."""

@@ -134,13 +134,13 @@ def _judged_later(
 ) -> Iterator[UnitSummary]:
     """Units of an iteration behind the first divergence that part where ranks meet alone, as they are judged."""
     seeming = [one for one in units if one.first is None and one.received is not None]
-    known = _known(units, whole)
-    if not seeming or not known:
+    if not seeming:
         return
-    met = _Met(collectives_of(units[0].iteration))
+    known = _known(units, whole)
+    met = _Met(collectives_of(units[0].iteration) if known else {})
     for one in seeming:
-        if _Seen(one, units, met, known).is_brought():
-            yield _judged(one, "received")
+        role = _Seen(one, units, met, known).role()
+        yield _judged(one, "received" if role == ROUNDING else role)
 
 
 def _judged(unit: UnitSummary, role: str) -> UnitSummary:
