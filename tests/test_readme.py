@@ -95,9 +95,14 @@ TARGETS = {
 LOOKED_UP = ("make ", "pip install ")
 """Commands that are not run: how they begin."""
 
+SLURM = "# slurm_job.py: run it on a login node or in a small job of its own"
+
 # (document, first line of a block) → why it is neither run nor looked up
 EXCUSED: dict[tuple[str, str], str] = {
     ("docs/architecture.md", " target, golden          two Dump values"): "a drawing",
+    ("docs/scale.md", SLURM): "needs Slurm and dask-jobqueue",
+    ("docs/scale.md", "# cluster.yaml: kubectl apply -f cluster.yaml"): "needs Kubernetes",
+    ("docs/scale.md", "# in the client's pod"): "needs Kubernetes",
 }
 
 LEFT_OUT = (

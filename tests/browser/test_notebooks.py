@@ -23,6 +23,7 @@ NOTEBOOKS = {  # and whom they blame
     "05_diagnose": "attention-Attention/output-Dense/MatMul-op0",
     "06_report": "Default/conv3-Conv2d/Conv2D-op0",
     "07_offline_model": "features/3/Convfeatures/4/Relu",
+    "10_job_of_64_ranks": "fc2-Dense/Grad_MatMul/MatMul-op1",
 }
 PLOTLESS = ("05_diagnose", "06_report", "07_offline_model")
 DAILY = ("01_compare_two_dumps",)

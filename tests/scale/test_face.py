@@ -72,6 +72,7 @@ def test_every_value_is_drawn(small, value):
     figure = small.heatmap(value)
     assert figure.axes[0].get_images()[0].get_array().shape == (5, 3)
     assert len(figure.axes) == 2
+    assert "<image" in figure._repr_svg_()  # a notebook shows it without pyplot
 
 
 def test_errors_are_shown_as_logarithms(small):

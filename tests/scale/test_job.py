@@ -167,6 +167,15 @@ def test_what_one_side_lacks_makes_it_incomplete(trees, client, tmp_path):
     assert (found.verdict, len(found.missing)) == ("incomplete", 2)
 
 
+def test_of_some_ranks_nothing_is_said_of_what_all_feed_to_a_collective(trees, client, tmp_path):
+    """Rank 1, which is wrong, is left out: what the others received is no fault of the communication."""
+    found = compare_job(
+        trees["wrong"], trees["golden"], out=tmp_path / "r", client=client, ranks="0,2"
+    )
+    assert [(one.ranks, one.role) for one in found.groups] == [((0, 2), "open")]
+    assert (found.verdict, found.unit(0, 1).verdict) == ("inconclusive", "inconclusive")
+
+
 # --- files -------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """SIGKILL of workers, schedulers and clients in the midst of a job: what goes on gives the same bytes.
 
 Client, scheduler and workers are processes of their own, as on a cluster. After each kill everything that is left is
-ended, and the same command runs again.
+ended, and the same command runs again. They all run a copy of the package: the job takes minutes, and whoever changes
+a checkout meanwhile would change the result of those that start later.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +27,6 @@ from workbench.scale.compare_job import compare_job
 
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(Path(workbench.__file__).parents[1]),
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s",
     "PYTHONWARNINGS": "ignore",
 }
@@ -33,11 +34,14 @@ PATIENCE = 240
 """Seconds until something that should happen is given up; the machine may be busy."""
 
 
-def start(*command: object, log: Path) -> subprocess.Popen[bytes]:
+def start(*command: object, code: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start a module of Python with the package as it is in the folder ``code``."""
+    environment = ENVIRONMENT | {"PYTHONPATH": str(code)}
     with log.open("ab") as out:
         return subprocess.Popen(
-            [sys.executable, "-m", *map(str, command)], env=ENVIRONMENT, stdout=out, stderr=out
-        )
+            [sys.executable, "-m", *map(str, command)],
+            env=environment, cwd=code, stdout=out, stderr=out,
+        )  # fmt: skip
 
 
 def wait_for(happened, why: str):
@@ -67,23 +71,23 @@ def end_all(processes):
 
 
 @contextmanager
-def cluster(folder: Path, trees, out: Path):
+def cluster(folder: Path, code: Path, trees, out: Path):
     """Client, scheduler and two workers under a nanny, by name; they are ended in any case."""
     file, log = folder / f"scheduler{time.monotonic_ns()}.json", folder / "log"
     processes = {}
     try:
         processes["scheduler"] = start(
             "distributed.cli.dask_scheduler", "--port", 0, "--host", "127.0.0.1",
-            "--dashboard-address", "127.0.0.1:0", "--scheduler-file", file, log=log,
+            "--dashboard-address", "127.0.0.1:0", "--scheduler-file", file, code=code, log=log,
         )  # fmt: skip
         address = wait_for(lambda: read_address(file), "the scheduler never started")
         processes["worker"] = start(
             "distributed.cli.dask_worker", address, "--nworkers", 2, "--nthreads", 1,
-            "--dashboard-address", "127.0.0.1:0", "--local-directory", folder, log=log,
+            "--dashboard-address", "127.0.0.1:0", "--local-directory", folder, code=code, log=log,
         )  # fmt: skip
         processes["client"] = start(
             "workbench", "compare", trees["wrong"], trees["golden"], "--out", out,
-            "--scheduler", address, log=log,
+            "--scheduler", address, code=code, log=log,
         )  # fmt: skip
         yield processes
     finally:
@@ -114,14 +118,14 @@ def kill(processes, victim: str) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-def disturbed(folder: Path, trees, victims, expected, seed: int) -> None:
+def disturbed(folder: Path, code: Path, trees, victims, expected, seed: int) -> None:
     """Kill one process in each run, when so many units are done; then run to the end and compare."""
     choice, out = random.Random(seed), folder / "r"
     for victim in victims:
         for path in [*out.glob("units/*/*.parquet")][choice.randrange(2, 6) :]:
             path.unlink()  # so that there is something left to be killed at
         reached = done(out) + choice.randrange(1, 3)
-        with cluster(folder, trees, out) as processes:
+        with cluster(folder, code, trees, out) as processes:
             client = processes["client"]
             wait_until_done(out, reached, client)
             kill(processes, victim)
@@ -130,9 +134,17 @@ def disturbed(folder: Path, trees, victims, expected, seed: int) -> None:
                 assert contents(out) == expected
             elif victim == "scheduler":
                 assert client.wait(PATIENCE) in (1, 2)  # or it had just ended
-    with cluster(folder, trees, out) as processes:
+    with cluster(folder, code, trees, out) as processes:
         assert processes["client"].wait(PATIENCE) == 1, (folder / "log").read_text()[-3000:]
     assert contents(out) == expected
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """A folder with the package as it is when the tests begin."""
+    folder = tmp_path_factory.mktemp("code")
+    shutil.copytree(Path(workbench.__file__).parent, folder / "workbench")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +155,12 @@ def expected(trees, client, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_after_a_kill_of_each_kind_the_result_is_the_same(trees, expected, tmp_path):
-    disturbed(tmp_path, trees, ["client", "scheduler", "worker"], expected, seed=1)
+def test_after_a_kill_of_each_kind_the_result_is_the_same(code, trees, expected, tmp_path):
+    disturbed(tmp_path, code, trees, ["client", "scheduler", "worker"], expected, seed=1)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
-def test_after_twenty_kills_the_result_is_the_same(trees, expected, tmp_path):
+def test_after_twenty_kills_the_result_is_the_same(code, trees, expected, tmp_path):
     kinds = random.Random(2).choices(["worker", "scheduler", "client"], k=20)
-    disturbed(tmp_path, trees, kinds, expected, seed=2)
+    disturbed(tmp_path, code, trees, kinds, expected, seed=2)

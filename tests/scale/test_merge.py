@@ -73,6 +73,28 @@ def test_one_rank_parts_and_the_others_receive_it():
         ((0, 1, 3), 2, "received", "sum", (2,)),
     ]
     assert asked == [2]  # iteration 3 has seen all of it
+    assert [one.verdict for one in found.units[8:12]] == ["warn", "warn", "fail", "warn"]
+
+
+@pytest.mark.parametrize(
+    ("off", "given", "verdict"),
+    [
+        (1.5, {}, "warn"),
+        (9.0, {}, "fail"),
+        (1.5, {"first": WEIGHT}, "fail"),
+        (None, {}, "fail"),  # differs, nobody measured by how much
+    ],
+)
+def test_behind_the_first_divergence_what_others_brought_fails_nobody(off, given, verdict):
+    """Ranks 1 and 2 feed 1.0 each to what rank 0 gets."""
+    met_by = {rank: met(1.0 if rank in (1, 2) else 0.0, off, defect=rank == 0) for rank in range(4)}
+    units = [unit(rank, 0, first=OWN if rank == 1 else None) for rank in range(4)]
+    units += [
+        unit(rank, 1, **({"received": MET} | given if rank == 0 else {})) for rank in range(4)
+    ]
+    found, asked = merged(units, {1: met_by})
+    assert [one.verdict for one in found.units[4:]] == [verdict, "pass", "pass", "pass"]
+    assert asked == [0, 1][: 1 if given else 2]
 
 
 def test_rounding_that_others_brought_is_no_defect():

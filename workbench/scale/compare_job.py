@@ -145,7 +145,7 @@ def put_together(
     plan: JobPlan, units: Sequence[UnitSummary], folder: str, node: int = 0, *, explain: bool = True
 ) -> JobResult:
     """Return the result of units, and write it beside their files."""
-    merged = merge_units(units, _reader(plan, folder), frozenset(plan.ranks))
+    merged = merge_units(units, _reader(plan, folder), plan.known_ranks)
     by_place = {(one.rank, one.iteration): one for one in plan.units}
     diagnoses = _diagnoses(plan, merged.groups, by_place) if explain else ()
     found = JobResult(

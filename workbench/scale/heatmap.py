@@ -29,6 +29,9 @@ COLORS = (
 )  # fmt: skip
 """Color of each of STATES; those of verdicts are the report's."""
 
+_COLUMN = 9.0
+"""Width (inches) of the picture in a notebook, whose column is narrower than a report."""
+
 SMALLEST = -9.0
 """Decimal logarithm of the least error that is told from none."""
 
@@ -91,13 +94,13 @@ def axes_of(job: JobResult) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def heatmap_figure(job: JobResult, value: str = "error") -> Figure:
-    """Return the picture as a matplotlib Figure of its own, which no pyplot knows."""
-    from matplotlib.figure import Figure
+    """Return the picture as a matplotlib Figure, which a notebook shows by itself and no pyplot knows."""
+    from workbench.show.plots import shown_figure
 
     found = cells(job, value)
-    figure = Figure(figsize=size_of(found), layout="constrained")
-    draw(figure, found, value)
-    return figure
+    scale = _COLUMN / size_of(found)[0]
+    size = (_COLUMN, scale * size_of(found)[1])
+    return shown_figure(lambda figure: draw(figure, found, value), size)
 
 
 def size_of(found: Cells) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """Put units together: which rank parts first, who received it from others, and where ranks should agree and do not.
 
-Works on summaries. Files of units are read of those iterations alone in which something came from where ranks meet,
-and none behind the first iteration that has an origin: from there on everything has seen it.
+Works on summaries. Files of units are read of those iterations alone in which something came from where ranks meet.
+Who parts is judged up to the first iteration that has an origin: from there on everything has seen it, and behind it
+only units are read again that seem to fail where ranks meet.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from workbench.comparison.limits import limits
 from workbench.ops.rows.collective import WORLD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.scale.summary import CollectiveTensor, FirstDivergence, UnitSummary
 
@@ -69,9 +70,11 @@ class Disagreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Units as they are judged together (what only rounding of other ranks explains is no defect), and what they show.
+    """Units as they are judged together, and what they show.
 
-    ``groups`` come in the order in which they part.
+    What other ranks brought is explained by its inputs, as what comes from an operator before: such a unit warns and
+    does not fail, and where it is their rounding it is no divergence either. ``groups`` come in the order in which
+    they part.
     """
 
     units: tuple[UnitSummary, ...]
@@ -96,30 +99,57 @@ def merge_units(
     apart: list[Disagreement] = []
     fed: dict[tuple[int, int], tuple[int, ...]] = {}
     roles: dict[tuple[int, int], str] = {}
-    for iteration in sorted(by_iteration):
+    waiting = iter(sorted(by_iteration))
+    for iteration in waiting:
         here = by_iteration[iteration]
         if _is_quiet(here):
             continue
-        met = collectives_of(iteration)
-        known = {one.rank for one in here if one.state == "done"} >= whole
+        met = _Met(collectives_of(iteration))
+        known = _known(here, whole)
         apart += _apart(iteration, met, whole) if known else ()
         for one in here:
             if one.received is not None:
-                seen = _Seen(one, here, met, whole if known else frozenset())
+                seen = _Seen(one, here, met, known)
                 roles[one.place] = seen.role()
                 judged[one.place] = _judged(one, roles[one.place])
                 fed[one.place] = seen.fed_by()
         if apart or any(judged[one.place].earliest is not None for one in here):
             break
+    for iteration in waiting:
+        some = _judged_later(by_iteration[iteration], collectives_of, whole)
+        judged |= {one.place: one for one in some}
     found = tuple(judged[one.place] for one in units)
     return Merged(found, tuple(_groups(found, fed, roles)), tuple(apart))
 
 
+def _known(units: Iterable[UnitSummary], whole: frozenset[int]) -> frozenset[int]:
+    """All ranks of the job, if all have been compared in an iteration; else none."""
+    return whole if {one.rank for one in units if one.state == "done"} >= whole else frozenset()
+
+
+def _judged_later(
+    units: Sequence[UnitSummary],
+    collectives_of: Callable[[int], CollectiveTensors],
+    whole: frozenset[int],
+) -> Iterator[UnitSummary]:
+    """Units of an iteration behind the first divergence that part where ranks meet alone, as they are judged."""
+    seeming = [one for one in units if one.first is None and one.received is not None]
+    if not seeming:
+        return
+    known = _known(units, whole)
+    met = _Met(collectives_of(units[0].iteration) if known else {})
+    for one in seeming:
+        role = _Seen(one, units, met, known).role()
+        yield _judged(one, "received" if role == ROUNDING else role)
+
+
 def _judged(unit: UnitSummary, role: str) -> UnitSummary:
-    """Return a unit as it is judged with its peers: what is rounding is no defect, and what is open decides nothing."""
+    """Return a unit as it is judged with its peers: what they brought is explained, what is open decides nothing."""
+    verdict = "warn" if unit.first is None and unit.verdict == "fail" else unit.verdict
     if role == ROUNDING:
-        verdict = "warn" if unit.first is None and unit.verdict == "fail" else unit.verdict
         return replace(unit, received=None, verdict=verdict)
+    if role == "received":
+        return replace(unit, verdict=verdict)
     if role == "open" and unit.first is None:
         return replace(unit, verdict="inconclusive")
     return unit
@@ -137,28 +167,57 @@ def _is_quiet(units: Iterable[UnitSummary]) -> bool:
 # --- what was received -------------------------------------------------------------------------
 
 
+class _Brought(NamedTuple):
+    """What ranks fed to a collective: the norm of the difference of each, infinite where it was not measured."""
+
+    by_rank: Mapping[int, float]
+    total: float
+
+
+class _Met:
+    """What ranks hold where they meet in an iteration; what was fed to a collective is added up once for all."""
+
+    def __init__(self, met: CollectiveTensors) -> None:
+        self.held = {rank: _numbered(some) for rank, some in met.items()}
+        self._fed = {rank: _fed(some) for rank, some in self.held.items()}
+        self._brought: dict[tuple[str, int, Collection[int]], _Brought] = {}
+
+    def brought(self, key: Key, ranks: Collection[int]) -> _Brought:
+        """Return what ranks fed to the operator of a tensor."""
+        name, _, _, turn = key
+        place = name, turn, ranks
+        if place not in self._brought:
+            fed = {rank: self._fed.get(rank, {}).get((name, turn), math.inf) for rank in ranks}
+            self._brought[place] = _Brought(fed, math.fsum(fed.values()))
+        return self._brought[place]
+
+
 class _Seen(NamedTuple):
     """A unit that parts where ranks meet, with its peers."""
 
     unit: UnitSummary
     peers: Sequence[UnitSummary]
-    met: CollectiveTensors
+    met: _Met
     whole: frozenset[int]
 
     def role(self) -> str:
         """Return why it differs where ranks meet: a `Role`, or ROUNDING."""
-        defects = [*self._defects()]
-        if not self.whole or any(math.inf in brought.values() for _, brought, _ in defects):
+        if not self.whole or any(brought.total == math.inf for _, brought in self._defects()):
             return "open"
-        if not all(_is_brought(*one) for one in defects):
+        if not self.is_brought():
             return "communication"
         return "received" if self._has_source() else ROUNDING
 
+    def is_brought(self) -> bool:
+        """Whether what the ranks brought is known and explains all that differs where they meet."""
+        return all(_is_brought(one, brought.total) for one, brought in self._defects())
+
     def fed_by(self) -> tuple[int, ...]:
         """Return the ranks that brought the most of the first tensor that differs."""
-        for _, brought, _ in self._defects():
-            most = max(brought.values(), default=0.0)
-            return tuple(sorted(rank for rank, off in brought.items() if off > _SHARE * most > 0))
+        for _, brought in self._defects():
+            most = max(brought.by_rank.values(), default=0.0)
+            fed = brought.by_rank.items()
+            return tuple(sorted(rank for rank, off in fed if off > _SHARE * most > 0))
         return ()
 
     def _has_source(self) -> bool:
@@ -168,34 +227,31 @@ class _Seen(NamedTuple):
             one.first is not None and one.first.order < here.order for one in self.peers
         )
 
-    def _defects(self) -> Iterator[tuple[CollectiveTensor, dict[int, float], float]]:
-        """Tensors that differ where ranks meet: what each rank brought, and what rounding explains."""
-        for key, one in _numbered(self.met.get(self.unit.rank, ())).items():
+    def _defects(self) -> Iterator[tuple[CollectiveTensor, _Brought]]:
+        """Tensors that differ where ranks meet, and what all of these brought."""
+        for key, one in self.met.held.get(self.unit.rank, {}).items():
             if one.defect and one.io == "output":
-                ranks = [*(one.ranks or self.whole)]
-                brought = {rank: _brought(self.met.get(rank, ()), key) for rank in ranks}
-                yield one, brought, limits().pass_factor * (one.rounding or 0.0)
+                yield one, self.met.brought(key, one.ranks or self.whole)
 
 
-def _is_brought(one: CollectiveTensor, brought: Mapping[int, float], rounding: float) -> bool:
+def _is_brought(one: CollectiveTensor, brought: float) -> bool:
     """Whether what all ranks brought explains what differs: no sum, maximum or row is farther off than all together.
 
     ‖δ‖ ≤ Σ ‖δᵣ‖ by the triangle inequality, for a sum and whatever joins or chooses.
     """
-    if one.off is None:
+    if one.off is None or brought == math.inf:
         return False
-    return one.off <= math.fsum(brought.values()) * (1 + 1e-6) + rounding
+    rounding = limits().pass_factor * (one.rounding or 0.0)
+    return one.off <= brought * (1 + 1e-6) + rounding
 
 
-def _brought(met: Sequence[CollectiveTensor], key: Key) -> float:
-    """Norm of the difference of what a rank fed to a collective; infinite where it was not measured."""
-    name, _, _, turn = key
-    inputs = [
-        math.inf if one.off is None else one.off
-        for (other, io, _, at), one in _numbered(met).items()
-        if (other, io, at) == (name, "input", turn)
-    ]
-    return math.hypot(*inputs) if inputs else math.inf
+def _fed(held: Mapping[Key, CollectiveTensor]) -> dict[tuple[str, int], float]:
+    """Norm of the difference of what a rank fed to each collective, by its name and how many times it came before."""
+    inputs: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for (name, io, _, turn), one in held.items():
+        if io == "input":
+            inputs[name, turn].append(math.inf if one.off is None else one.off)
+    return {place: math.hypot(*off) for place, off in inputs.items()}
 
 
 def _numbered(met: Iterable[CollectiveTensor]) -> dict[Key, CollectiveTensor]:
@@ -226,12 +282,12 @@ def _is_alike(one: CollectiveTensor) -> bool:
     return known and one.io == "output" and one.op_type not in _PARTS and bool(one.digest)
 
 
-def _apart(iteration: int, met: CollectiveTensors, whole: frozenset[int]) -> Iterator[Disagreement]:
+def _apart(iteration: int, met: _Met, whole: frozenset[int]) -> Iterator[Disagreement]:
     """The first tensor of each set of ranks that they must hold alike and do not."""
     told = set()
     held: dict[tuple[Key, tuple[int, ...]], dict[int, str]] = {}
-    for rank, some in sorted(met.items()):
-        for key, one in _numbered(some).items():
+    for rank, some in sorted(met.held.items()):
+        for key, one in some.items():
             if _is_alike(one):
                 held.setdefault((key, one.ranks or tuple(sorted(whole))), {})[rank] = one.digest
     for (key, ranks), digests in held.items():

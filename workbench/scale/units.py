@@ -90,13 +90,17 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class JobPlan:
-    """All units of a job in order, and what one side does not have."""
+    """All units of a job in order, and what one side does not have; ``known_ranks`` are those of both trees.
+
+    Where not all of these are compared, nothing can be said of what all ranks together must give.
+    """
 
     target: str
     golden: str
     settings: Settings
     units: tuple[Unit, ...]
     missing: tuple[Missing, ...]
+    known_ranks: frozenset[int]
 
     @property
     def nbytes(self) -> int:
@@ -149,7 +153,8 @@ def plan_job(
         for side, parts in (("target", ours), ("golden", theirs))
         if place not in parts
     )
-    return JobPlan(str(target), str(golden), given, units, tuple(missing))
+    known = trees[0].ranks | trees[1].ranks
+    return JobPlan(str(target), str(golden), given, units, tuple(missing), known)
 
 
 def _unit(place: tuple[int, int], target: Part, golden: Part, settings: str) -> Unit:

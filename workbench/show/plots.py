@@ -97,6 +97,16 @@ class ShownFigure(Figure):
         return out.getvalue()
 
 
+def shown_figure(draw: Callable[[Figure], None], size: tuple[float, float]) -> ShownFigure:
+    """Return what ``draw`` makes of an empty figure of ``size`` inches."""
+    with _LOCK, mpl.rc_context(_SETTINGS):
+        figure = ShownFigure(figsize=size, facecolor="white", layout="constrained")
+        draw(figure)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out anew, every drawing would differ a little
+    return figure
+
+
 def divergence_figure(result: Result) -> ShownFigure:
     """Draw error against execution order.
 
