@@ -38,7 +38,7 @@ from workbench.session.compare import required_limits
 from workbench.session.parquet import read_about, to_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from workbench.comparison.differing import Depth
     from workbench.comparison.engine import Compared
@@ -138,9 +138,12 @@ def _joined_summary(
     rest = replace(result, findings=tuple(f for f in result.findings if f not in carried))
     one = summarize(unit, rest)
     found = tuple(finding for gathered in done for finding in gathered.findings)
+    wrong = {_place(one) for one in found if one.defect and one.side == "target"}
     first = one.earliest
     there = None if first is None else _compared_at(first, result, sides)
-    behind = there is not None and _is_behind(there[0], found, target)
+    if there is not None and _place(there[0].key) in wrong:
+        first = there = None  # what ranks hold there says more than what was taken of it
+    behind = there is not None and _is_behind(there[0], wrong, target)
     return replace(
         one, first=None if behind else first, received=first if behind else None,
         ranks=() if there is None else _ranks_of(*there, target), carried=bool(carried),
@@ -172,15 +175,16 @@ def _compared_at(
     return None if ours is None or theirs is None else (ours, theirs)
 
 
-def _is_behind(ours: TensorRecord, found: Iterable[RankFinding], target: Job) -> bool:
+def _place(one: TensorKey | RankFinding) -> tuple[str, str, int]:
+    return one.op_name, one.io, one.slot
+
+
+def _is_behind(ours: TensorRecord, wrong: Collection[tuple[str, str, int]], target: Job) -> bool:
     """Whether ranks are wrong before a tensor is written, so that it may have come of that."""
-    places = {
-        (one.op_name, one.io, one.slot) for one in found if one.defect and one.side == "target"
-    }
     times = (
         record.timestamp_us
         for key, one in target.tensors.items()
-        if (key.op_name, key.io, key.slot) in places and key.iteration == ours.key.iteration
+        if _place(key) in wrong and key.iteration == ours.key.iteration
         for record in one.records.values()
     )
     return min(times, default=ours.timestamp_us) < ours.timestamp_us
