@@ -182,8 +182,13 @@ def test_a_unit_is_an_iteration_of_all_ranks(staged):
 
 
 def test_a_result_of_joined_ranks_is_read_as_it_was_written(whole, client, tmp_path):
-    change = at(SUM, 1, lambda array, _: array * np.float32(np.nan))
-    side = (2, everywhere, "dp=2")
+    wrong = at(SUM, 1, lambda array, _: array * np.float32(np.nan))
+    odd = at(SUM, 2, one_step)
+
+    def change(slot, iteration, rank, array, path):
+        return odd(slot, iteration, rank, wrong(slot, iteration, rank, array, path), path)
+
+    side = (3, everywhere, "dp=3")
     job = joined_job(whole, side, None, change, client, tmp_path)
     found = JobResult.from_json(tmp_path / "r")
     assert found == job
@@ -191,7 +196,10 @@ def test_a_result_of_joined_ranks_is_read_as_it_was_written(whole, client, tmp_p
         str(job.sentence), job.found, job.ledger,
     )  # fmt: skip
     said = json.loads((tmp_path / "r/job.json").read_text())["layouts"]
-    assert (said["target"], said["findings"][0]["kind"]) == ("dp=2", job.found[0].code)
+    assert said["target"] == "dp=3"
+    assert [(one["kind"], one["ranks"], one["defect"]) for one in said["findings"]] == [
+        ("replica-differs", [1], True), ("replica-ulp", [2], False),
+    ]  # fmt: skip
     assert said["ledger"][0]["step"] == "checked"
     page = (tmp_path / "r/report.html").read_text()
     for text in (job.found[0].message, job.ledger[0].message):

@@ -6,8 +6,9 @@ where the shards of several ranks become the tensors of one (`workbench.scale.la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from workbench._values import NamedTuple
 from workbench.comparison.pair.exclusions import IGNORED
 from workbench.comparison.pair.kernels import COMMUNICATION
 from workbench.core.words import Message

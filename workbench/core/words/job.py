@@ -17,7 +17,9 @@ SENTENCES: dict[str, str] = {
         "how {ranks:count rank} of the {side} share the network is not known; give its axes, e.g. tp=4,dp=2"
     ),
     "parallel-ranks": "{parallel} has {ranks:count rank}, but the {side} has ranks {got}",
-    "layouts-unknown": "how tensors lie on the ranks of the {side} is not known; give a file of layouts",
+    "layouts-unknown": (
+        "how tensors lie on the ranks of the {side} is not known: give --layouts FILE, or a golden of one rank"
+    ),
     "joined-option": "{option} does not apply where ranks are joined",
     "communication": "ranks meet there; the other side shares the network in another way",
     # units that fail
@@ -66,7 +68,7 @@ SENTENCES: dict[str, str] = {
     "group": "{number}. [{role}] {ranks}, iteration {iteration}: {op_type} {op_name}",
     "group-fed": "brought by {ranks}",
     "axes": "ranks joined: target {target}, golden {golden}; layouts {trust}",
-    "ledger": "{side}: {step}: {tensors:count tensor}",
+    "ledger": "{side}, {tensors:count tensor}: {step}",
     "units": "{units:count unit}: {counts:list}",
     "count": "{count:count} {verdict}",
     "option": "{option} does not apply to a job (--out); compare one rank and iteration with it",
