@@ -120,7 +120,7 @@ def _known_axes(side: _Side, other: _Side) -> Parallel:
 def _check_ranks(side: _Side) -> None:
     assert side.parallel is not None
     beyond = [rank for rank in side.tree.ranks if rank >= side.parallel.ranks]
-    if beyond and side.parallel.ranks > 1:
+    if beyond and (side.parallel.ranks > 1 or side.size > 1):
         raise AlignError(
             "job/parallel-ranks", side=side.name, parallel=str(side.parallel),
             ranks=side.parallel.ranks, got=spans(side.tree.ranks),
