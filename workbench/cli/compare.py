@@ -32,7 +32,10 @@ ONE_ALONE = (
 )  # fmt: skip
 """Options of one comparison that a job does not have."""
 
-JOB_ALONE = ("ranks", "iterations", "scheduler", "workers", "memory", "ranks_per_node", "quick")
+JOB_ALONE = (
+    "ranks", "iterations", "scheduler", "workers", "memory", "ranks_per_node", "quick",
+    "target_parallel", "golden_parallel", "target_layouts", "golden_layouts",
+)  # fmt: skip
 """Options that a job alone has."""
 
 
@@ -156,6 +159,32 @@ def is_job(given: Mapping[str, Any]) -> bool:
 )
 @option("--memory", default="", metavar="SIZE", help="Memory limit of each worker, e.g. 2GB.")
 @option("--ranks-per-node", default=0, help="Ranks of a node, to name nodes in the job's result.")
+@option(
+    "--target-parallel",
+    "--parallel",
+    default="",
+    metavar="tp=8,pp=4,dp=16",
+    help="Axes of the target's ranks in a job.",
+)
+@option(
+    "--golden-parallel",
+    default="",
+    metavar="tp=8,pp=4,dp=16",
+    help="Axes of the golden's ranks. Default: the target's, none for one rank.",
+)
+@option(
+    "--target-layouts",
+    "--layouts",
+    default="",
+    metavar="FILE",
+    help="How tensors lie on the target's ranks. Default: from the dumps if the golden is one rank.",
+)
+@option(
+    "--golden-layouts",
+    default="",
+    metavar="FILE",
+    help="How tensors lie on the golden's ranks. Default: --layouts.",
+)
 @flag(
     "--quick",
     help="Do not replay operators in a job: faster, misses faults within the rounding of inputs.",

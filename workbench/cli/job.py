@@ -30,7 +30,9 @@ def compare_job(given: Mapping[str, Any]) -> int:
         "map_file": given["map_"], "profile": given["profile"], "ranks": given["ranks"],
         "iterations": given["iterations"], "scheduler": given["scheduler"],
         "workers": given["workers"], "memory": given["memory"], "node": given["ranks_per_node"],
-        "depth": "measured" if given["quick"] else "",
+        "depth": "measured" if given["quick"] else "", "parallel": given["target_parallel"],
+        "golden_parallel": given["golden_parallel"], "layouts": given["target_layouts"],
+        "golden_layouts": given["golden_layouts"],
     }  # fmt: skip
     try:
         job = _run(given, options)
@@ -69,17 +71,18 @@ def _interrupted(out: str) -> Message:
 
 def _begun(plan: JobPlan, client: Any) -> None:
     """Say what the job will cost, and where it can be watched."""
+    from workbench.scale.compare_job import axes_of
     from workbench.scale.said import ranks_said
     from workbench.scale.units import spans
 
-    print_lines(
-        Message(
-            "job/plan", units=len(plan.units), ranks=ranks_said(plan.ranks), bytes=plan.nbytes,
-            iterations=spans(plan.iterations), files=plan.files,
-        ),
-        Message("job/dashboard", link=client.dashboard_link),
-        err=True,
-    )  # fmt: skip
+    axes = axes_of(plan)
+    held = {"units": len(plan.units), "iterations": spans(plan.iterations)}
+    held |= {"files": plan.files, "bytes": plan.nbytes}
+    if axes is None:
+        said = Message("job/plan", ranks=ranks_said(plan.ranks), **held)
+    else:
+        said = Message("job/plan-joined", target=axes.target, golden=axes.golden, **held)
+    print_lines(said, Message("job/dashboard", link=client.dashboard_link), err=True)
 
 
 def _write(job: JobResult, given: Mapping[str, Any]) -> None:

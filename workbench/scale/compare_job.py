@@ -14,11 +14,13 @@ from workbench.comparison.measure.profiles import profile as find_profile
 from workbench.core.errors import WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.scale.engine import connected, distributed, done_before, run_units
-from workbench.scale.job import FILE, Diagnosis, JobResult
-from workbench.scale.merge import merge_units
+from workbench.scale.job import FILE, Diagnosis, JobAxes, JobResult
+from workbench.scale.joining import AskedLayouts, find_layouts
+from workbench.scale.merge import merge_joined, merge_units
+from workbench.scale.parts import list_tree
 from workbench.scale.reading import read_unit
 from workbench.scale.run import compare_unit, read_unit_file, unit_path
-from workbench.scale.units import ALL, Settings, plan_job
+from workbench.scale.units import ALL, Settings, plan_job, plan_trees
 from workbench.session.compare import required_limits, tell_nobody
 from workbench.session.comparison import Comparison
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.differing import Depth
+    from workbench.run.parallel import Parallel
+    from workbench.scale.layouts import LayoutTable
     from workbench.scale.merge import CollectiveTensors, Group
     from workbench.scale.summary import UnitSummary
     from workbench.scale.units import JobPlan, Numbers, Unit
@@ -59,10 +63,17 @@ def compare_job(
     allow_missing: Iterable[str] = (),
     depth: Depth = "replayed",
     node: int = 0,
+    parallel: str | Parallel = "",
+    golden_parallel: str | Parallel = "",
+    layouts: str | Path | LayoutTable = "",
+    golden_layouts: str | Path | LayoutTable = "",
     progress: Progress | None = None,
     begun: Begun | None = None,
 ) -> JobResult:
     """Compare every rank in every iteration of two trees, on all cores or on a dask cluster.
+
+    Where the ranks of both sides share a network in different ways, a unit is an iteration: its ranks are joined to
+    whole tensors first.
 
     What is in ``out`` already and was made of the same files with the same settings is not compared again, so that a
     job that was interrupted goes on where it stopped. An interruption (Ctrl+C) is passed on after the result of what
@@ -87,6 +98,12 @@ def compare_job(
         the rounding of inputs. What parts first is explained in any case.
     node : int
         Ranks a node, to name nodes; 0: unknown.
+    parallel, golden_parallel : str or Parallel
+        Axes of the target's and of the golden's ranks: ``tp=8,pp=4,dp=16``. The golden's are the target's if left out
+        and it has as many ranks, none if it has one.
+    layouts, golden_layouts : path or LayoutTable
+        How tensors lie on the target's and on the golden's ranks (`workbench.scale.layouts.read_layouts`); the
+        golden's are the target's if left out. Without them layouts are told from the dumps if one side is whole.
     progress : callable (done, total, name), optional
         Bytes that are done, of all, and the unit.
     begun : callable (plan, client), optional
@@ -107,12 +124,15 @@ def compare_job(
         map_file = read_overrides(Path(map_file))
     find_profile(profile)
     required_limits(require)
+    distributed()
+    trees = list_tree(target), list_tree(golden)
+    asked = AskedLayouts(parallel, golden_parallel, layouts, golden_layouts)
     settings = Settings(
         map_file or NO_OVERRIDES, target_graph, golden_graph, target_model, golden_model, profile,
-        require, tuple(allow_missing), depth,
+        require, tuple(allow_missing), depth, find_layouts(trees, asked),
     )  # fmt: skip
-    distributed()
-    plan = plan_job(target, golden, ranks=ranks, iterations=iterations, settings=settings)
+    _check_graphs(settings)
+    plan = plan_trees(trees, ranks=ranks, iterations=iterations, settings=settings)
     folder = str(Path(out).resolve())
     _claim(Path(folder), plan)
     with connected(client, scheduler, workers, memory) as cluster:
@@ -145,17 +165,36 @@ def put_together(
     plan: JobPlan, units: Sequence[UnitSummary], folder: str, node: int = 0, *, explain: bool = True
 ) -> JobResult:
     """Return the result of units, and write it beside their files."""
-    merged = merge_units(units, _reader(plan, folder), plan.known_ranks)
+    axes = axes_of(plan)
+    merged = (
+        merge_joined(units) if axes else merge_units(units, _reader(plan, folder), plan.known_ranks)
+    )
     by_place = {(one.rank, one.iteration): one for one in plan.units}
     diagnoses = _diagnoses(plan, merged.groups, by_place) if explain else ()
     found = JobResult(
         plan.target, plan.golden, merged.units, merged.groups, merged.apart, plan.missing,
-        tuple(diagnoses), folder, node, _comparer(plan, by_place),
+        tuple(diagnoses), folder, node, axes, _comparer(plan, by_place),
     )  # fmt: skip
     found.to_json(Path(folder) / FILE)
     found.to_parquet(Path(folder) / "job.parquet")
     found.to_html(Path(folder) / "report.html")
     return found
+
+
+def _check_graphs(settings: Settings) -> None:
+    """Refuse a graph for a side that is joined: those of ranks have the shapes of shards."""
+    given = ("target", settings.target_graph), ("golden", settings.golden_graph)
+    for side, graph in given:
+        if graph and settings.layouts is not None and len(settings.layouts.ranks_of(side)) > 1:
+            raise WorkbenchError("job/joined-option", option=f"--{side}-graph")
+
+
+def axes_of(plan: JobPlan) -> JobAxes | None:
+    """Return the axes of both sides as text, if ranks are joined."""
+    layouts = plan.settings.layouts
+    if layouts is None:
+        return None
+    return JobAxes(str(layouts.target.parallel), str(layouts.golden.parallel), layouts.trust)
 
 
 def _claim(folder: Path, plan: JobPlan) -> None:
@@ -210,9 +249,9 @@ def _diagnoses(
     plan: JobPlan, groups: Sequence[Group], by_place: Mapping[tuple[int, int], Unit]
 ) -> Iterator[Diagnosis]:
     """Compare in full the first unit of every group that parts by itself."""
-    compare = _comparer(plan, by_place)
+    compare, joined = _comparer(plan, by_place), plan.settings.layouts is not None
     for group in [one for one in groups if one.role == "origin"][:_DIAGNOSED]:
-        found = compare(group.ranks[0], group.iteration)
+        found = compare(0 if joined else group.ranks[0], group.iteration)
         one = next((finding for finding in found.findings if finding.defect), None)
         if one is not None:
             causes = tuple((cause.kind, cause.probability) for cause in one.causes)

@@ -14,6 +14,7 @@ from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
 from workbench.core.text import one_line
 from workbench.core.words import Message
+from workbench.scale.layouts.ledger import add_lines
 from workbench.scale.merge import Disagreement, Group
 from workbench.scale.summary import (
     FirstDivergence,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from workbench.scale.layouts.ledger import LedgerLine, RankFinding
     from workbench.session.comparison import Comparison
 
 SCHEMA = "workbench.job/1"
@@ -39,6 +41,14 @@ _MOST = 1 << 30
 
 _VERDICTS = ("fail", "incomplete", "inconclusive", "warn", "pass")
 """Verdicts of units, the one first that decides for the job."""
+
+
+class JobAxes(NamedTuple):
+    """Axes of both sides as text, where their ranks were joined; ``trust`` is ``given`` or ``inferred``."""
+
+    target: str
+    golden: str
+    trust: str
 
 
 class Diagnosis(NamedTuple):
@@ -60,7 +70,8 @@ class JobResult:
     ``units`` are in order of rank and iteration; ``groups`` are ranks that show the same, in the order in which they
     part; ``apart`` is what ranks should hold alike and do not; ``missing`` what one side does not have; ``diagnoses``
     are full comparisons of the first unit of groups that part by themselves. ``folder`` is where files of units are,
-    ``node`` how many ranks a node has (0: unknown).
+    ``node`` how many ranks a node has (0: unknown). With ``axes`` both sides share their tensors in different ways: a
+    unit is an iteration, under rank 0, whose ranks were joined.
     """
 
     target: str
@@ -72,12 +83,28 @@ class JobResult:
     diagnoses: tuple[Diagnosis, ...] = ()
     folder: str = ""
     node: int = 0
+    axes: JobAxes | None = None
     compare: Callable[[int, int], Comparison] | None = field(default=None, compare=False)
 
     @property
     def first(self) -> Group | None:
         """The ranks that part first, by themselves or in their communication; ``None`` if none does."""
         return next((one for one in self.groups if one.role in ("origin", "communication")), None)
+
+    @property
+    def found(self) -> tuple[RankFinding, ...]:
+        """What is wrong with ranks that were joined, the earliest first: each kind and set of ranks once."""
+        seen: dict[tuple[object, ...], RankFinding] = {}
+        for one in sorted(self.units, key=lambda unit: unit.iteration):
+            for finding in one.found:
+                place = finding.side, finding.code, finding.ranks, str(finding.values.get("axis"))
+                seen.setdefault(place, finding)
+        return tuple(seen.values())
+
+    @property
+    def ledger(self) -> tuple[LedgerLine, ...]:
+        """What was done to join ranks, in all units."""
+        return add_lines(line for one in self.units for line in one.ledger)
 
     @property
     def partial(self) -> bool:
@@ -88,8 +115,10 @@ class JobResult:
     def verdict(self) -> str:
         """``pass``, ``warn``, ``fail``, ``incomplete`` or ``inconclusive``, as of a comparison."""
         found = {one.verdict for one in self.units if one.state == "done"}
-        if self.first is not None or self.apart:
+        if self.first is not None or self.apart or any(one.defect for one in self.found):
             found.add("fail")
+        if self.found:
+            found = {"warn" if one == "pass" else one for one in found}
         if self.missing or any(one.state != "done" for one in self.units):
             found.add("incomplete")
         return next((one for one in _VERDICTS if one in found), "incomplete")
@@ -188,7 +217,8 @@ class JobResult:
 def _flat(one: UnitSummary) -> dict[str, Any]:
     """A unit as a row of a table."""
     values = summary_to_json(one)
-    del values["collectives_digest"]
+    for name in ("collectives_digest", "ranks", "ledger", "found", "carried"):
+        values.pop(name, None)
     for name in ("first", "received"):
         divergence: FirstDivergence | None = getattr(one, name)
         values[name] = "" if divergence is None else divergence.op_name
@@ -213,7 +243,26 @@ def _to_json(job: JobResult) -> dict[str, Any]:
         "missing": [one._asdict() for one in job.missing],
         "diagnoses": [one._asdict() for one in job.diagnoses],
         "units": [summary_to_json(one) for one in job.units],
-    }
+    } | _joined_to_json(job)
+
+
+def _joined_to_json(job: JobResult) -> dict[str, Any]:
+    """What a job says of its layouts, as people and programs read it; nothing where rank was compared with rank."""
+    if job.axes is None:
+        return {}
+    ledger = [
+        {"side": one.side, "step": one.code, "tensors": one.tensors, "said": str(one.message)}
+        for one in job.ledger
+    ]
+    found = [
+        {
+            "side": one.side, "kind": one.code, "defect": one.defect, "iteration": one.iteration,
+            "op_type": one.op_type, "op_name": one.op_name, "io": one.io, "slot": one.slot,
+            "ranks": [*one.ranks], "tensors": one.tensors, "said": str(one.message),
+        }
+        for one in job.found
+    ]  # fmt: skip
+    return {"layouts": {**job.axes._asdict(), "ledger": ledger, "findings": found}}
 
 
 def _from_json(values: Mapping[str, Any], folder: str) -> JobResult:
@@ -226,7 +275,12 @@ def _from_json(values: Mapping[str, Any], folder: str) -> JobResult:
         tuple(_tuples(Disagreement, one) for one in values["apart"]),
         tuple(Missing(**one) for one in values["missing"]),
         tuple(_diagnosis(one) for one in values["diagnoses"]), folder, values["node"],
+        _axes(values.get("layouts")),
     )  # fmt: skip
+
+
+def _axes(values: Mapping[str, Any] | None) -> JobAxes | None:
+    return None if values is None else JobAxes(*(str(values[name]) for name in JobAxes._fields))
 
 
 def _group(values: Mapping[str, Any]) -> Group:

@@ -143,6 +143,32 @@ def _judged_later(
         yield _judged(one, "received" if role == ROUNDING else role)
 
 
+def merge_joined(units: Sequence[UnitSummary]) -> Merged:
+    """Return what units show whose ranks were joined: the first that parts, and the ranks that are off there.
+
+    What was ``received`` came of what is wrong with ranks before.
+    """
+    units = [*_carried(units)]
+    groups = []
+    for one in [one for one in units if one.earliest is not None][:1]:
+        ranks, divergence = one.ranks or (one.rank,), _divergence(one)
+        own: Role = "communication" if divergence.is_collective else "origin"
+        role: Role = "received" if one.received is not None else own
+        groups.append(Group(ranks, one.iteration, role, divergence))
+    return Merged(tuple(units), tuple(groups), ())
+
+
+def _carried(units: Iterable[UnitSummary]) -> Iterator[UnitSummary]:
+    """Yield units as they are judged with the one before: weights that it left, and judged good, are a remark."""
+    good: set[int] = set()
+    for one in sorted(units, key=lambda unit: unit.iteration):
+        if one.carried and one.earliest is None and one.iteration - 1 in good:
+            one = replace(one, verdict="warn")
+        if one.state == "done" and one.earliest is None and one.verdict in ("pass", "warn"):
+            good.add(one.iteration)
+        yield one
+
+
 def _judged(unit: UnitSummary, role: str) -> UnitSummary:
     """Return a unit as it is judged with its peers: what they brought is explained, what is open decides nothing."""
     verdict = "warn" if unit.first is None and unit.verdict == "fail" else unit.verdict

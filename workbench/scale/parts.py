@@ -30,7 +30,7 @@ from workbench.dump.reader import load_survey
 from workbench.dump.survey import list_folder, survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from workbench.dump.dump import Dump
@@ -117,6 +117,21 @@ class Tree:
         for root in roots:
             folders |= {f"{root}/{name}" for name in ("graphs", "execution_order")}
         return b"".join((self.sizes.get(path) or _size_of(path)).digest for path in sorted(folders))
+
+
+def merge_parts(parts: Sequence[Part]) -> Part:
+    """Return what several ranks have as one part, without what lies beside tensors unless it is of one rank alone.
+
+    Graphs of ranks that share a network have the shapes of what each rank holds.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    first, *_ = parts
+    folders = tuple(folder for one in parts for folder in one.tree.folders)
+    tree = replace(first.tree, folders=folders, roots=(), graph_files=())
+    digest = hashlib.sha256("".join(one.digest for one in parts).encode()).hexdigest()
+    files, nbytes = sum(one.files for one in parts), sum(one.nbytes for one in parts)
+    return Part(first.path, tree, files, nbytes, digest)
 
 
 def list_tree(path: str | Path) -> Tree:

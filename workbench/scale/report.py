@@ -85,7 +85,7 @@ def _values(job: JobResult) -> dict[str, Any]:
     return {
         "job": job, "first": first, "more": more, "groups": groups, "failed": failed[:_SHOWN],
         "apart": job.apart[:_SHOWN], "missing": job.missing[:_SHOWN], "counts": sorted(job.counts.items()),
-        "shown": _SHOWN, "roles": ROLES,
+        "shown": _SHOWN, "roles": ROLES, "found": job.found[:_SHOWN], "ledger": job.ledger[:_SHOWN],
     }  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def map_data(job: JobResult) -> dict[str, Any]:
     return {
         "ranks": ranks, "iterations": iterations, "planes": text, "names": [*names][:65535],
         "states": STATES, "colors": COLORS, "smallest": SMALLEST, "steps": _STEPS,
-        "target": job.target, "golden": job.golden,
+        "target": job.target, "golden": job.golden, "joined": job.axes is not None,
     }  # fmt: skip
 
 

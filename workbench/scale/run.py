@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,13 @@ from workbench.comparison.engine import compare_dumps
 from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import write_bytes
+from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.ops import COLLECTIVES
+from workbench.scale.carried import carried_findings
+from workbench.scale.layouts.jobs import join_each, ranks_off
+from workbench.scale.layouts.ledger import gather_ledger
 from workbench.scale.merge import digest_of
-from workbench.scale.reading import read_unit
+from workbench.scale.reading import read_sides
 from workbench.scale.summary import (
     CollectiveTensor,
     collectives_from_json,
@@ -33,15 +38,18 @@ from workbench.session.compare import required_limits
 from workbench.session.parquet import read_about, to_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from workbench.comparison.differing import Depth
     from workbench.comparison.engine import Compared
     from workbench.comparison.result import Result, Row
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph, Op
-    from workbench.scale.summary import UnitSummary
+    from workbench.scale.layouts import Job, Joined
+    from workbench.scale.layouts.ledger import RankFinding
+    from workbench.scale.reading import UnitSides
+    from workbench.scale.summary import FirstDivergence, UnitSummary
     from workbench.scale.units import Settings, Unit
 
 UNIT = b"workbench.unit"
@@ -73,10 +81,13 @@ def run_unit(unit: Unit, settings: Settings, folder: str) -> UnitSummary:
     known = read_unit_file(path)
     if known is not None and known.fingerprint == unit.fingerprint:
         return known.summary
-    target, golden = read_unit(unit, settings)
-    compared = compare_unit(unit, settings, target, golden, settings.depth)
-    collectives = [*_collectives(compared.result, target)]
-    summary = summarize(unit, compared.result, digest_of(collectives))
+    sides = read_sides(unit, settings)
+    compared = compare_unit(unit, settings, sides.target, sides.golden, settings.depth)
+    if sides.jobs is None:
+        collectives = [*_collectives(compared.result, sides.target)]
+        summary = summarize(unit, compared.result, digest_of(collectives))
+    else:
+        collectives, summary = [], _joined_summary(unit, compared.result, sides, sides.jobs)
     said = {
         "fingerprint": unit.fingerprint,
         "summary": summary_to_json(summary),
@@ -107,6 +118,86 @@ def read_unit_file(path: Path) -> UnitFile | None:
             said["fingerprint"], summary, (*collectives_from_json(said["collectives"]),)
         )
     return None
+
+
+# --- ranks that were joined --------------------------------------------------------------------
+
+
+def _joined_summary(
+    unit: Unit, result: Result, sides: UnitSides, jobs: tuple[Job, Job]
+) -> UnitSummary:
+    """Return what is kept of a unit of all ranks: where they meet is an operator as any other."""
+    target, golden = jobs
+    iterations = unit.iteration, CONSTANT_ITERATION
+    done = [
+        gather_ledger(side, _laid(job, join_each(job, other, iterations)))
+        for side, job, other in (("target", target, golden), ("golden", golden, None))
+        if job.parallel.ranks > 1
+    ]
+    carried = carried_findings(result, sides)
+    rest = replace(result, findings=tuple(f for f in result.findings if f not in carried))
+    one = summarize(unit, rest)
+    found = tuple(finding for gathered in done for finding in gathered.findings)
+    wrong = {_place(one) for one in found if one.defect and one.side == "target"}
+    first = one.earliest
+    there = None if first is None else _compared_at(first, result, sides)
+    if there is not None and _place(there[0].key) in wrong:
+        first = there = None  # what ranks hold there says more than what was taken of it
+    behind = there is not None and _is_behind(there[0], wrong, target)
+    return replace(
+        one, first=None if behind else first, received=first if behind else None,
+        ranks=() if there is None else _ranks_of(*there, target), carried=bool(carried),
+        ledger=tuple(line for gathered in done for line in gathered.lines), found=found,
+    )  # fmt: skip
+
+
+def _laid(
+    job: Job, joined: Iterable[tuple[TensorKey, Joined]]
+) -> Iterator[tuple[TensorKey, Joined]]:
+    """Yield all but what ranks send each other, of which no layout is known."""
+    for key, one in joined:
+        if key.op_type not in COLLECTIVES or job.tensors[key].row is not None:
+            yield key, one
+
+
+def _compared_at(
+    first: FirstDivergence, result: Result, sides: UnitSides
+) -> tuple[TensorRecord, TensorRecord] | None:
+    """Return both tensors of the pair at which a unit parts first; `None` if there is none."""
+    place = first.op_name, first.io, first.slot
+    row = next((one for one in result.rows if (one.op_name, one.io, one.slot) == place), None)
+    if row is None:
+        return None
+    ours, theirs = (
+        next((one for one in dump.records if (one.path, one.key.io, one.key.slot) == (path, *place[1:])), None)
+        for dump, path in ((sides.target, row.target_path), (sides.golden, row.golden_path))
+    )  # fmt: skip
+    return None if ours is None or theirs is None else (ours, theirs)
+
+
+def _place(one: TensorKey | RankFinding) -> tuple[str, str, int]:
+    return one.op_name, one.io, one.slot
+
+
+def _is_behind(ours: TensorRecord, wrong: Collection[tuple[str, str, int]], target: Job) -> bool:
+    """Whether ranks are wrong before a tensor is written, so that it may have come of that."""
+    times = (
+        record.timestamp_us
+        for key, one in target.tensors.items()
+        if _place(key) in wrong and key.iteration == ours.key.iteration
+        for record in one.records.values()
+    )
+    return min(times, default=ours.timestamp_us) < ours.timestamp_us
+
+
+def _ranks_of(ours: TensorRecord, theirs: TensorRecord, target: Job) -> tuple[int, ...]:
+    """Return the ranks of the target whose part of a tensor is off; empty where it has one alone."""
+    if target.parallel.ranks == 1 or theirs.source is None:
+        return ()
+    try:
+        return ranks_off(target, ours.key, theirs.source.array())
+    except (WorkbenchError, OSError):
+        return ()
 
 
 # --- where ranks meet --------------------------------------------------------------------------

@@ -12,10 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from workbench.scale.job import JobResult
+    from workbench.scale.layouts.ledger import LedgerLine, RankFinding
     from workbench.scale.merge import Disagreement, Group
 
 _SHOWN = 4
 """Groups that the sentence names."""
+
+_FOUND = 1
+"""Findings of ranks that it names: what follows mostly came of the first."""
+
+_LISTED = 8
+"""Findings of ranks that a terminal lists."""
 
 
 def ranks_said(ranks: Iterable[int], node: int = 0) -> Message:
@@ -37,21 +44,36 @@ def sentence(job: JobResult) -> Message:
 
 
 def _clauses(job: JobResult) -> Iterator[Message]:
-    first = job.first
+    first, found = job.first, sorted(job.found, key=lambda one: not one.defect)
     rest = [one for one in job.groups if one is not first]
+    yield from map(finding_said, found[:_FOUND])
+    if len(found) > _FOUND:
+        yield Message("job/said-more-findings", count=len(found) - _FOUND)
     if first is not None:
         yield from _first(first, job.node)
     yield from (_apart(one) for one in job.apart[:1])
     yield from (_later(one, job.node) for one in rest[:_SHOWN])
     if len(rest) > _SHOWN:
         yield Message("job/said-more", count=len(rest) - _SHOWN)
-    if first is None and not job.apart:
+    if first is None and not job.apart and not found:
         iterations = spans({one.iteration for one in job.units})
         ranks, done = ranks_said({one.rank for one in job.units}), job.units
         known = [one for one in done if one.state == "done"]
-        if not rest:
-            yield Message("job/said-none", units=len(known), ranks=ranks, iterations=iterations)
+        said = {"units": len(known), "iterations": iterations}
+        if job.axes is not None:
+            axes = {"target": job.axes.target, "golden": job.axes.golden}
+            yield Message("job/said-none-joined", **said, **axes)
+        elif not rest:
+            yield Message("job/said-none", ranks=ranks, **said)
     yield from _gaps(job)
+
+
+def finding_said(one: RankFinding) -> Message:
+    """Say what is wrong with ranks that were joined, and where."""
+    return Message(
+        "job/said-finding", side=one.side, iteration=one.iteration, op_name=one.op_name,
+        op_type=one.op_type, io=one.io, slot=one.slot, found=one.message,
+    )  # fmt: skip
 
 
 def _first(group: Group, node: int) -> Iterator[Message]:
@@ -117,6 +139,7 @@ def _gaps(job: JobResult) -> Iterator[Message]:
 
 def lines(job: JobResult) -> Iterator[Message | str]:
     """Return what is said of a job on a terminal; verdict and sentence last."""
+    yield from _joined_lines(job)
     for number, group in enumerate(job.groups, 1):
         one = group.divergence
         yield Message(
@@ -137,3 +160,21 @@ def lines(job: JobResult) -> Iterator[Message | str]:
     ]
     yield Message("job/units", units=len(job.units), counts=counts)
     yield Message("cli/verdict", verdict=job.verdict, sentence=job.sentence)
+
+
+def _joined_lines(job: JobResult) -> Iterator[Message | str]:
+    """How ranks were joined, and what is wrong with them."""
+    if job.axes is None:
+        return
+    yield Message("job/axes", **job.axes._asdict())
+    for one in job.ledger:
+        yield f"     {ledger_said(one)}"
+    for finding in job.found[:_LISTED]:
+        yield finding_said(finding)
+    if len(job.found) > _LISTED:
+        yield Message("job/said-more-findings", count=len(job.found) - _LISTED)
+
+
+def ledger_said(one: LedgerLine) -> Message:
+    """Say with how many tensors of a side a step was done."""
+    return Message("job/ledger", side=one.side, tensors=one.tensors, step=one.message)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from workbench._values import NamedTuple, dataclass
 from workbench.ops import COLLECTIVES
+from workbench.scale.layouts.ledger import (
+    finding_from_json,
+    finding_to_json,
+    line_from_json,
+    line_to_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.result import Finding, Result, Rows, Verdict
+    from workbench.scale.layouts.ledger import LedgerLine, RankFinding
     from workbench.scale.units import Unit
 
 State = Literal["done", "failed", "waiting"]
@@ -72,7 +79,9 @@ class UnitSummary:
     ``first`` is where it parts first at an operator of its own, ``received`` where ranks meet (it may have come from
     another rank). Counts are of tensors: ``tensors`` of pairs, by status, and those without a partner. ``error`` is the
     worst relative error of all pairs, of the operator ``worst``; ``nonfinite`` elements are NaN or Inf on one side.
-    ``reason`` says why a unit ``failed``, ``collectives_digest`` is of what all ranks must hold where they meet.
+    ``reason`` says why a unit ``failed``, ``collectives_digest`` is of what all ranks must hold where they meet. Of a
+    unit whose ranks were joined, ``ranks`` are those that are off where it parts first, ``ledger`` and ``found`` what
+    joining did and noticed, and it is ``carried`` if weights differ as the iteration before left them.
     """
 
     rank: int
@@ -93,6 +102,10 @@ class UnitSummary:
     received: FirstDivergence | None = None
     reason: str = ""
     collectives_digest: str = ""
+    ranks: tuple[int, ...] = ()
+    ledger: tuple[LedgerLine, ...] = ()
+    found: tuple[RankFinding, ...] = ()
+    carried: bool = False
 
     @property
     def place(self) -> tuple[int, int]:
@@ -171,20 +184,38 @@ def _nonfinite(rows: Rows) -> int:
 
 def summary_to_json(summary: UnitSummary) -> dict[str, Any]:
     """Return a summary as values of JSON; what is not finite is a text."""
-    values = asdict(summary)
+    values = asdict(replace(summary, ranks=(), ledger=(), found=()))
     for name in ("first", "received"):
         one = getattr(summary, name)
         values[name] = None if one is None else plain(one._asdict())
+    joined = {
+        "ranks": [*summary.ranks],
+        "ledger": [*map(line_to_json, summary.ledger)],
+        "found": [*map(finding_to_json, summary.found)],
+        "carried": summary.carried,
+    }
+    for name, held in joined.items():
+        del values[name]
+        values |= {name: held} if held else {}
     return plain(values)
 
 
 def summary_from_json(values: Mapping[str, Any]) -> UnitSummary:
     """Read a summary; raises KeyError, TypeError or ValueError if it is none."""
-    held = {one.name: values[one.name] for one in fields(UnitSummary)}
+    held = {one.name: values[one.name] for one in fields(UnitSummary) if one.name not in _JOINED}
     for name in ("first", "received"):
         if held[name] is not None:
             held[name] = divergence_from_json(held[name])
-    return UnitSummary(**held | {"error": _number(held["error"])})
+    ranks, lines, found, carried = (values.get(name, ()) for name in _JOINED)
+    return UnitSummary(
+        **held | {"error": _number(held["error"])},
+        ranks=tuple(ranks), ledger=tuple(map(line_from_json, lines)),
+        found=tuple(map(finding_from_json, found)), carried=bool(carried),
+    )  # fmt: skip
+
+
+_JOINED = ("ranks", "ledger", "found", "carried")
+"""Fields of units whose ranks were joined; others are written without them."""
 
 
 def collectives_to_json(collectives: Sequence[CollectiveTensor]) -> list[list[Any]]:

@@ -1,26 +1,34 @@
 """Units of a job: one rank in one iteration, with all that its comparison depends on.
 
-All graphs of a rank are in one unit, since errors flow from one to the next.
+All graphs of a rank are in one unit, since errors flow from one to the next. Where ranks share their tensors in
+different ways on both sides, a unit is an iteration of all ranks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench._values import NamedTuple, dataclass
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError
-from workbench.scale.parts import file_stamp, list_tree
+from workbench.scale.parts import file_stamp, list_tree, merge_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from workbench.comparison.differing import Depth
+    from workbench.scale.joining import JobLayouts
     from workbench.scale.parts import Part, Tree
+
+    Places = Mapping[tuple[int, int], Part]
+    """Part by rank and iteration."""
+
+T = TypeVar("T")
 
 Numbers = str | int
 """``all``, or numbers and ranges: ``0-7,12``."""
@@ -34,7 +42,8 @@ _VERSION = 1
 class Settings:
     """How every unit is compared; fields as those of `workbench.session.compare.compare`.
 
-    ``depth`` is how far every unit goes; what is diagnosed is explained in any case.
+    ``depth`` is how far every unit goes; what is diagnosed is explained in any case. With ``layouts`` the tensors of
+    ranks are joined before they are compared.
     """
 
     overrides: Overrides = NO_OVERRIDES
@@ -46,6 +55,7 @@ class Settings:
     require: float = 100.0
     allow_missing: tuple[str, ...] = ()
     depth: Depth = "replayed"
+    layouts: JobLayouts | None = None
 
     @property
     def digest(self) -> str:
@@ -60,7 +70,8 @@ class Unit:
     """One rank in one iteration, on both sides.
 
     ``fingerprint`` is of everything that its comparison depends on: names, sizes and times of all files, settings,
-    and the version of the workbench.
+    and the version of the workbench. A unit of all ranks is that of rank 0; ``before`` are both sides in the
+    iteration before, which tell who still holds what it held then, and which weights it left.
     """
 
     rank: int
@@ -68,6 +79,7 @@ class Unit:
     target: Part
     golden: Part
     fingerprint: str
+    before: tuple[Part, Part] | None = None
 
     @property
     def name(self) -> str:
@@ -136,34 +148,107 @@ def plan_job(
     Raises FormatError if a path is no dump, AlignError if nothing of what is chosen is on both sides or the choice
     is none.
     """
-    chosen = _chosen("ranks", ranks), _chosen("iterations", iterations)
     trees = list_tree(target), list_tree(golden)
+    return plan_trees(trees, ranks=ranks, iterations=iterations, settings=settings)
+
+
+def plan_trees(
+    trees: tuple[Tree, Tree],
+    *,
+    ranks: Numbers = ALL,
+    iterations: Numbers = ALL,
+    settings: Settings | None = None,
+) -> JobPlan:
+    """Return what is to be compared of trees that were listed; otherwise as `plan_job`."""
+    chosen = _chosen("ranks", ranks), _chosen("iterations", iterations)
+    given = settings or Settings()
     ours, theirs = (one.parts() for one in trees)
-    wanted = [place for place in sorted({*ours, *theirs}) if _is_chosen(place, chosen)]
-    both = [place for place in wanted if place in ours and place in theirs]
-    if not both:
+    if given.layouts is None:
+        units, missing = _by_rank(ours, theirs, chosen, given.digest)
+    else:
+        if chosen[0] is not None:
+            raise AlignError("job/joined-ranks", got=ranks)
+        units, missing = _by_iteration(ours, theirs, chosen[1], given, given.layouts)
+    if not units:
         places = [_told(one) for one in trees]
         raise AlignError("job/nothing-common", target=places[0], golden=places[1])
-    given = settings or Settings()
-    digest = given.digest
-    units = tuple(_unit(place, ours[place], theirs[place], digest) for place in both)
-    missing = (
+    known = trees[0].ranks | trees[1].ranks
+    return JobPlan(trees[0].path, trees[1].path, given, tuple(units), tuple(missing), known)
+
+
+def _by_rank(
+    ours: Places, theirs: Places, chosen: tuple[frozenset[int] | None, ...], digest: str
+) -> tuple[list[Unit], list[Missing]]:
+    """Units of a rank and an iteration each, and what one side does not have."""
+    wanted = [place for place in sorted({*ours, *theirs}) if _is_chosen(place, chosen)]
+    both = [place for place in wanted if place in ours and place in theirs]
+    missing = [
         Missing(side, *place)
         for place in wanted
-        for side, parts in (("target", ours), ("golden", theirs))
+        for side, parts in _named(ours, theirs)
         if place not in parts
-    )
-    known = trees[0].ranks | trees[1].ranks
-    return JobPlan(str(target), str(golden), given, units, tuple(missing), known)
+    ]
+    return [_unit(place, ours[place], theirs[place], digest) for place in both], missing
 
 
-def _unit(place: tuple[int, int], target: Part, golden: Part, settings: str) -> Unit:
+def _by_iteration(
+    ours: Places,
+    theirs: Places,
+    chosen: frozenset[int] | None,
+    settings: Settings,
+    layouts: JobLayouts,
+) -> tuple[list[Unit], list[Missing]]:
+    """Units of all ranks in an iteration, and ranks that one side does not have."""
+    target, golden = _of_iterations(ours), _of_iterations(theirs)
+    digest, units, missing = settings.digest, list[Unit](), list[Missing]()
+    for iteration in sorted({*target, *golden}):
+        if chosen is not None and iteration not in chosen:
+            continue
+        for side, held in _named(target.get(iteration, {}), golden.get(iteration, {})):
+            wanted = layouts.ranks_of(side) if held else (0,)
+            missing += [Missing(side, rank, iteration) for rank in wanted if rank not in held]
+        if iteration in target and iteration in golden:
+            both, before = (_both(target, golden, at) for at in (iteration, iteration - 1))
+            assert both is not None
+            units.append(_unit((0, iteration), *both, digest, before))
+    return units, missing
+
+
+def _both(
+    target: Mapping[int, Mapping[int, Part]], golden: Mapping[int, Mapping[int, Part]], at: int
+) -> tuple[Part, Part] | None:
+    """Return all ranks of either side in an iteration; `None` if one does not have it."""
+    if at not in target or at not in golden:
+        return None
+    return merge_parts([*target[at].values()]), merge_parts([*golden[at].values()])
+
+
+def _of_iterations(places: Places) -> dict[int, dict[int, Part]]:
+    """Parts by iteration and rank."""
+    found: dict[int, dict[int, Part]] = defaultdict(dict)
+    for (rank, iteration), part in places.items():
+        found[iteration][rank] = part
+    return dict(found)
+
+
+def _named(target: T, golden: T) -> tuple[tuple[str, T], tuple[str, T]]:
+    return ("target", target), ("golden", golden)
+
+
+def _unit(
+    place: tuple[int, int],
+    target: Part,
+    golden: Part,
+    settings: str,
+    before: tuple[Part, Part] | None = None,
+) -> Unit:
     from workbench import __version__
 
     said = (_VERSION, __version__, settings, place, target.path, golden.path)
-    text = "\n".join(map(str, (*said, target.digest, golden.digest)))
+    earlier = [one.digest for one in before or ()]
+    text = "\n".join(map(str, (*said, target.digest, golden.digest, *earlier)))
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-    return Unit(*place, target, golden, digest)
+    return Unit(*place, target, golden, digest, before)
 
 
 def _told(tree: Tree) -> str:

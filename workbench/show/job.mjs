@@ -61,6 +61,7 @@ function mount(root, data) {
   const choose = (r, c) => {
     [row, column] = [Math.min(rows - 1, Math.max(0, r)), Math.min(columns - 1, Math.max(0, c))];
     line.textContent = told(data, planes, words, row, column);
+    command.hidden = data.joined;
     const place = `--rank ${data.ranks[row]} --iteration ${data.iterations[column]}`;
     command.textContent = `workbench compare ${quoted(data.target)} ${quoted(data.golden)} ${place}`;
     command.setAttribute("aria-label", words.command);

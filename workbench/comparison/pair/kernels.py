@@ -8,6 +8,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``part``       it is handed on between kernels that are one operator on the other side, or read once more
 ``attribute``  the other side's graph states it as a setting of the operator
 ``no-task``    the other side's operator runs nothing on the device
+``communication``  ranks of a job meet there, whose tensors are joined; the other side's layout has no such operator
 ``quantised``  it is an integer of another scale (`workbench.comparison.graphs.quantization`): an operator
                that quantizes reads what the original layer reads, and the one that ends it gives what the
                layer gives; what lies between is left out, as msaccucmp filters it
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
 NO_TASK, FOLDED, QUANTISED, COPY = "no-task", "folded", "quantised", "copy"
 UNREAD = "unread"
+COMMUNICATION = "communication"
 EXPECTED = frozenset(
     (
         FUSED,
@@ -59,6 +61,7 @@ EXPECTED = frozenset(
         QUANTISED,
         COPY,
         UNREAD,
+        COMMUNICATION,
         WATCHED,
         "inside-group",
         "not-selected",

@@ -11,6 +11,17 @@ SENTENCES: dict[str, str] = {
     "json": "not a job result: {why}",
     "part-changed": "the tree changed while it was compared: {got}; run the command again",
     "folder": "{got!r} is the folder of another job; choose a new or empty folder",
+    # layouts
+    "joined-ranks": "--ranks {got} does not apply where ranks are joined: all of them are needed",
+    "parallel-unknown": (
+        "how {ranks:count rank} of the {side} share the network is not known; give its axes, e.g. tp=4,dp=2"
+    ),
+    "parallel-ranks": "{parallel} has {ranks:count rank}, but the {side} has ranks {got}",
+    "layouts-unknown": (
+        "how tensors lie on the ranks of the {side} is not known: give --layouts FILE, or a golden of one rank"
+    ),
+    "joined-option": "{option} does not apply where ranks are joined",
+    "communication": "ranks meet there; the other side shares the network in another way",
     # units that fail
     "no-scheduler": "no dask scheduler at {got!r}: {why}",
     "scheduler-lost": "the dask scheduler is lost; finished units are kept: run the command again to continue",
@@ -32,6 +43,12 @@ SENTENCES: dict[str, str] = {
     "said-open": "{ranks} differ at {op_name} in iteration {iteration}: inputs of other ranks were not compared",
     "said-error": "error {error:number}",
     "said-times": "error {error:number}, {times:number} × expected rounding error",
+    "said-none-joined": (
+        "No divergence: {units:count iteration} compared, ranks joined (target {target}, golden {golden}; "
+        "iterations {iterations})"
+    ),
+    "said-finding": "{side}, iteration {iteration}, {op_type} {op_name} {io}.{slot}: {found}",
+    "said-more-findings": "{count:count more finding} on ranks",
     "said-none": "No divergence: {units:count unit} compared ({ranks}, iterations {iterations})",
     "said-waiting": "{done:count} of {units:count unit} done",
     "said-failed": "{count:count unit} failed, first {rank}, iteration {iteration}: {reason}",
@@ -41,11 +58,17 @@ SENTENCES: dict[str, str] = {
     "ranks-node": "{word} {ranks} (all of node {node})",
     # the terminal
     "plan": "{units:count unit} ({ranks}, iterations {iterations}), {files:count file}, {bytes:bytes}",
+    "plan-joined": (
+        "{units:count iteration} ({iterations}), ranks joined (target {target}, golden {golden}), {files:count file}, "
+        "{bytes:bytes}"
+    ),
     "dashboard": "dashboard: {link}",
     "result": "result: {path}",
     "interrupted": "interrupted: {done:count} of {units:count unit} done; run the same command to continue",
     "group": "{number}. [{role}] {ranks}, iteration {iteration}: {op_type} {op_name}",
     "group-fed": "brought by {ranks}",
+    "axes": "ranks joined: target {target}, golden {golden}; layouts {trust}",
+    "ledger": "{side}, {tensors:count tensor}: {step}",
     "units": "{units:count unit}: {counts:list}",
     "count": "{count:count} {verdict}",
     "option": "{option} does not apply to a job (--out); compare one rank and iteration with it",
@@ -74,6 +97,13 @@ SENTENCES: dict[str, str] = {
     "report-reason": "Reason",
     "report-missing": "Missing on one side",
     "report-side": "Missing in",
+    "report-of": "Side",
+    "report-findings": "Findings on ranks",
+    "report-found": "Finding",
+    "report-joined": "How ranks were joined",
+    "report-axes": "target {target}, golden {golden}; layouts {trust}",
+    "report-step": "Step",
+    "report-tensors": "Tensors",
     "role-origin": "First divergence",
     "role-communication": "Communication",
     "role-received": "Received from other ranks",

@@ -36,6 +36,10 @@ SENTENCES: dict[str, str] = {
     "types": "ranks hold different types: {got:list}",
     "part-missing": "no rank holds the part at {where}; dumped ranks: {got}",
     "replica-shapes": "ranks {ranks:list} hold the same part in different shapes: {got:list}",
+    "stages": (
+        "ranks {ranks:list} of several pipeline stages hold different values under one name; "
+        "if they should be equal, declare pp:replicated"
+    ),
     "part-shapes": "parts along {axis} do not fit each other: {got:list}",
     "sum-shapes": "parts of the sum have different shapes: {got:list}",
     "single": "layout {layout!r} has a dimension 1 that is not of size 1 in shape ({got:times})",

@@ -5,9 +5,12 @@ Nothing is read before it is asked for: a joined tensor exists as long as somebo
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +18,19 @@ import numpy as np
 from workbench.core.errors import AlignError, FormatError, WorkbenchError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
-from workbench.dump.dump import Dump
+from workbench.dump.dump import Dump, Skipped
 from workbench.dump.index import index_of
 from workbench.run.parallel import Parallel
 from workbench.scale.layouts.files import LayoutRow, LayoutTable
 from workbench.scale.layouts.flat import flat_size, flat_starts, unflatten
 from workbench.scale.layouts.join import join_tensor
-from workbench.scale.layouts.placing import place
+from workbench.scale.layouts.parts import with_singles
+from workbench.scale.layouts.placing import cut_whole, place
+from workbench.scale.layouts.replicas import relative_distance
 from workbench.scale.layouts.steps import Joined, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -38,6 +43,9 @@ _REDUCING = ("AllReduce", "HcomAllReduce")
 
 JOINED = "joined"
 """Layout of a dump that was joined."""
+
+NOT_JOINED = "not-joined"
+"""Why a tensor of a joined dump is skipped that no layout makes whole: it was not compared, and that is a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,7 @@ class Job:
 
 
 def job_of(
-    dumps: Dump | Mapping[int, Dump],
+    dumps: Dump | Sequence[Dump] | Mapping[int, Dump],
     layouts: LayoutTable | None = None,
     parallel: Parallel | None = None,
 ) -> Job:
@@ -75,8 +83,8 @@ def job_of(
 
     Parameters
     ----------
-    dumps : Dump, or mapping of rank to Dump
-        A dump of all ranks, or one of each.
+    dumps : Dump, sequence of Dump, or mapping of rank to Dump
+        A dump of all ranks, several such of different iterations, or one of each rank.
     layouts : LayoutTable, optional
         How tensors lie (`read_layouts`, `tell_layouts`).
     parallel : Parallel, optional
@@ -97,30 +105,62 @@ def job_of(
     tensors = {
         one.key: one for key, records in held.items() for one in _tensors(key, records, rows)
     }
-    path = dumps.path if isinstance(dumps, Dump) else next((one.path for one in dumps.values()), "")
+    path = next((dump.path for _, dump in _by_rank(dumps)), "")
     return Job(axes, tensors, path, table)
 
 
-def _records(dumps: Dump | Mapping[int, Dump]) -> Iterator[tuple[int, TensorRecord]]:
+def _by_rank(
+    dumps: Dump | Sequence[Dump] | Mapping[int, Dump],
+) -> Iterator[tuple[int | None, Dump]]:
+    """Yield dumps, and whose each is if it is not one of all ranks."""
     if isinstance(dumps, Dump):
-        yield from ((record.key.rank, record) for record in dumps.records)
+        yield None, dumps
+    elif isinstance(dumps, Sequence):
+        yield from ((None, dump) for dump in dumps)
     else:
-        for rank, dump in dumps.items():
-            yield from ((rank, record) for record in dump.records)
+        yield from dumps.items()
 
 
-@dataclass(frozen=True, slots=True)
+def _records(
+    dumps: Dump | Sequence[Dump] | Mapping[int, Dump],
+) -> Iterator[tuple[int, TensorRecord]]:
+    for rank, dump in _by_rank(dumps):
+        yield from ((record.key.rank if rank is None else rank, record) for record in dump.records)
+
+
 class _Rows:
-    """Rows of a table by name and slot, each looked for once."""
+    """Rows of a table by name and slot, each looked for once; those of one tensor alone without the others."""
 
-    table: LayoutTable
-    known: dict[tuple[str, str, int], LayoutRow | None] = field(default_factory=dict)
+    def __init__(self, table: LayoutTable) -> None:
+        self._known: dict[tuple[str, str, int], LayoutRow | None] = {}
+        self._plain: dict[str, int] = {}
+        self._wild: list[int] = []
+        self._rows = table.rows
+        for number, row in enumerate(table.rows):
+            if _WILD.search(row.pattern):
+                self._wild.append(number)
+            else:
+                self._plain.setdefault(row.pattern, number)
 
     def of(self, key: TensorKey) -> LayoutRow | None:
         short = key.op_name, key.io, key.slot
-        if short not in self.known:
-            self.known[short] = self.table.of(key)
-        return self.known[short]
+        if short not in self._known:
+            self._known[short] = self._find(key.op_name, f"{key.io}.{key.slot}")
+        return self._known[short]
+
+    def _find(self, name: str, slot: str) -> LayoutRow | None:
+        """Return the first row that fits, as `LayoutTable.find` does."""
+        last = len(self._rows)
+        first = min(self._plain.get(one, last) for one in (name, f"{name}:{slot}"))
+        for number in self._wild:
+            if number > first:
+                break
+            if self._rows[number].fits(name, slot):
+                return self._rows[number]
+        return self._rows[first] if first < last else None
+
+
+_WILD = re.compile(r"[*?\[]")
 
 
 def _tensors(
@@ -151,7 +191,7 @@ def join_one(job: Job, key: TensorKey, golden: Array | None = None) -> Joined:
     renamed = _renamed(one, job)
     try:
         layout = _layout(one, job)
-        shards = {rank: _array(record) for rank, record in one.records.items()}
+        shards = _shards(one.records)
         join = partial(
             join_tensor,
             shards,
@@ -189,12 +229,24 @@ def _array(record: TensorRecord) -> Array:
     return record.source.array()
 
 
+def _shards(records: Mapping[int, TensorRecord]) -> dict[int, Array]:
+    """Read what ranks hold; of ranks that hold the same bytes one array is kept, so that replicas take no memory."""
+    found: dict[int, Array] = {}
+    held: dict[tuple[Any, ...], Array] = {}
+    for rank, record in records.items():
+        array = _array(record)
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        key = array.shape, array.dtype.str, sha256(flat).digest()  # type: ignore[arg-type]
+        found[rank] = held.setdefault(key, array)
+    return found
+
+
 def _before(one: JobTensor, job: Job) -> dict[int, Array] | None:
     """Return what ranks held of a tensor an iteration earlier, where that was dumped."""
     earlier = job.tensors.get(one.key._replace(iteration=one.key.iteration - 1))
     if earlier is None:
         return None
-    return {r: _array(record) for r, record in earlier.records.items() if record.source is not None}
+    return _shards({r: one for r, one in earlier.records.items() if one.source is not None})
 
 
 def _renamed(one: JobTensor, job: Job) -> list[Step]:
@@ -264,24 +316,45 @@ class JoinedSource:
         return joined.array
 
 
-def joined_dump(job: Job) -> Dump:
+def joined_dump(
+    job: Job,
+    iterations: Collection[int] | None = None,
+    skipped: Mapping[TensorKey, Skipped] | None = None,
+) -> Dump:
     """Return a job as one dump of rank 0 whose tensors are whole, for `workbench.compare`.
 
-    Tensors that cannot be joined stay out (`not_joined` has them). Graphs stay out, too: those of ranks have the shapes
-    of shards.
+    Tensors that cannot be joined are among what the dump has skipped, with the reason (`not_joined`). Graphs stay out:
+    those of ranks have the shapes of shards.
+
+    Parameters
+    ----------
+    job : Job
+    iterations : collection of int, optional
+        Of which ones tensors are in the dump; without it all.
+    skipped : mapping of TensorKey to Skipped, optional
+        Tensors that are left out, and why.
     """
+    left = dict(skipped or {})
+    everything = job.tensors.values()
+    held = [one for one in everything if iterations is None or one.key.iteration in iterations]
+    for one in held:
+        code = _unjoinable(one)
+        if code and one.key not in left:
+            said = Message(code, name=one.key.op_name)
+            left[one.key] = Skipped(one.key.op_name, NOT_JOINED, said)
     records = [
         TensorRecord(
-            key,
+            one.key,
             TensorSpec(next(iter(one.records.values())).label.dtype, None),
-            JoinedSource(job, key),
-            timestamp_us=min(record.timestamp_us for record in one.records.values()),
+            JoinedSource(job, one.key),
+            timestamp_us=_first_time(one),
             path=next(iter(one.records.values())).path,
         )
-        for key, one in job.tensors.items()
-        if not _unjoinable(one)
+        for one in held
+        if one.key not in left
     ]
-    return Dump(path=job.path, layout=JOINED, index=index_of(records))
+    out = tuple(left[one.key] for one in held if one.key in left)
+    return Dump(path=job.path, layout=JOINED, index=index_of(records), skipped=out)
 
 
 def _unjoinable(one: JobTensor) -> str:
@@ -325,28 +398,58 @@ def join_pairs(
             yield JoinedPair(key, join_one(target, key, right.array), right)
 
 
-def find_on_ranks(
-    job: Job, golden: Job | None = None, iterations: Iterable[int] | None = None
-) -> Iterator[tuple[TensorKey, Finding]]:
-    """Yield what is wrong with the ranks of a job, tensor by tensor in the order in which they were first written.
+def join_each(
+    job: Job, golden: Job | None = None, iterations: Collection[int] | None = None
+) -> Iterator[tuple[TensorKey, Joined]]:
+    """Yield the tensors of a job joined, one at a time in the order in which they were first written.
 
     Parameters
     ----------
     job : Job
-        Tensors that the golden does not have (of collectives, say) are looked at, too: their replicas are compared.
+        Tensors that the golden does not have (of collectives, say) are joined, too: their replicas are compared.
     golden : Job, optional
         The same run whole; without it replicas alone are compared.
-    iterations : iterable of int, optional
+    iterations : collection of int, optional
         Which ones; without it all.
     """
-    wanted = None if iterations is None else set(iterations)
     for key in sorted(job.tensors, key=lambda one: (one.iteration, _first_time(job.tensors[one]))):
-        if wanted is not None and key.iteration not in wanted:
+        if iterations is not None and key.iteration not in iterations:
             continue
         known = golden is not None and key in golden.tensors
         whole = whole_array(golden, key) if known and golden else _reduced(job, key)
-        for finding in join_one(job, key, whole).findings:
+        yield key, join_one(job, key, whole)
+
+
+def find_on_ranks(
+    job: Job, golden: Job | None = None, iterations: Collection[int] | None = None
+) -> Iterator[tuple[TensorKey, Finding]]:
+    """Yield what is wrong with the ranks of a job, tensor by tensor; parameters are those of `join_each`."""
+    for key, joined in join_each(job, golden, iterations):
+        for finding in joined.findings:
             yield key, finding
+
+
+def ranks_off(job: Job, key: TensorKey, golden: Array) -> tuple[int, ...]:
+    """Return the ranks whose part of a tensor is off the most, by the golden's; all that hold it where none is alone.
+
+    A rank counts whose part is off by more than half of the worst (relative, in the Euclidean norm).
+    """
+    one = job.tensors[key]
+    holders = tuple(sorted(one.records))
+    try:
+        placing = place(_layout(one, job).layout, job.parallel)
+        whole = with_singles(golden, placing.layout)
+        if whole is None or any(cut.partial for _, _, cut in placing.cuts):
+            return holders  # nobody knows what a part of a sum has to be
+        shards = _shards(one.records)
+        off = {
+            rank: relative_distance(array, cut_whole(whole, placing, placing.cell(rank)))
+            for rank, array in shards.items()
+        }
+    except (WorkbenchError, IndexError):
+        return holders
+    worst = max(off.values(), default=0.0)
+    return tuple(rank for rank in holders if off[rank] > worst / 2) or holders
 
 
 def _reduced(job: Job, key: TensorKey) -> Array | None:

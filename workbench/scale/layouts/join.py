@@ -18,7 +18,7 @@ from workbench.scale.layouts.parts import (
     with_singles,
 )
 from workbench.scale.layouts.placing import cut_whole, place
-from workbench.scale.layouts.replicas import check_replicas
+from workbench.scale.layouts.replicas import Checked, check_replicas
 from workbench.scale.layouts.steps import Joined, Step
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def _take_replicas(
             {rank: shards[rank] for rank in ranks},
             placing.parallel, axes, golden=there, before=before, dtype=dtype,
         )  # fmt: skip
+        _check_stages(checked, ranks, placing)
         parts[cell] = shards[checked.taken]
         equal &= len(checked.groups) == 1
         found += checked.findings
@@ -128,6 +129,16 @@ def _take_replicas(
         values = {"axes": [*axes], "count": most, "equal": equal}
         steps.append(Step("checked" if equal else "taken", values))
     return parts, steps, found
+
+
+def _check_stages(checked: Checked, ranks: list[int], placing: Placing) -> None:
+    """Refuse what stages hold under one name and not alike, unless the layout says that they do: names may recur.
+
+    Operators are counted anew on every stage of a pipeline, so that the same name may be another operator there.
+    """
+    along = {one.values.get("axis") for one in checked.findings}
+    if along == {"pp"} and "pp" not in placing.layout.replicated:
+        raise AlignError("layouts/stages", ranks=ranks)
 
 
 def _cut_or_none(golden: Array, placing: Placing, cell: Cell) -> Array | None:

@@ -40,13 +40,16 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The readings that one tensor allows, the plainest first."""
+    """The readings that one tensor allows, the plainest first; ``likely`` is the only one that shapes allow."""
 
     key: TensorKey
     layouts: tuple[TensorLayout, ...]
+    likely: TensorLayout | None = None
 
 
-def tell_layouts(target: Job, golden: Job, iteration: int | None = None) -> LayoutTable:
+def tell_layouts(
+    target: Job, golden: Job, iteration: int | None = None, *, by_shape: bool = False
+) -> LayoutTable:
     """Tell how the tensors of a job lie from those of another that is whole, or whose layouts are known.
 
     Parameters
@@ -57,6 +60,9 @@ def tell_layouts(target: Job, golden: Job, iteration: int | None = None) -> Layo
         The same run in one piece: of one rank, or with layouts of its own.
     iteration : int, optional
         Which iteration is looked at; without it the first that both have.
+    by_shape : bool
+        Whether shapes alone tell the layout of tensors that fit no reading, as behind an error: where they allow one
+        way to cut it. Of such rows nothing has ``agreed``.
 
     Returns
     -------
@@ -66,11 +72,12 @@ def tell_layouts(target: Job, golden: Job, iteration: int | None = None) -> Layo
     """
     common = [key for key in target.tensors if key in golden.tensors]
     first = min((key.iteration for key in common), default=0) if iteration is None else iteration
-    told = [
-        Told(key, tuple(_readings_of(target, golden, key)))
-        for key in common
-        if key.iteration == first
-    ]
+    told = []
+    for key in common:
+        if key.iteration == first:
+            fitting = tuple(_readings_of(target, golden, key))
+            likely = _likely(target, golden, key) if by_shape and not fitting else None
+            told.append(Told(key, fitting, likely))
     return LayoutTable(tuple(_rows(told)), target.layouts.numbered, target.parallel)
 
 
@@ -85,6 +92,27 @@ def _readings_of(target: Job, golden: Job, key: TensorKey) -> Iterator[TensorLay
     except WorkbenchError:
         return
     yield from tell_tensor(shards, whole, target.parallel)
+
+
+def _likely(target: Job, golden: Job, key: TensorKey) -> TensorLayout | None:
+    """Return the layout of a tensor that its shapes tell: all ranks hold it, or they allow one way to cut it."""
+    records, others = target.tensors[key].records, golden.tensors[key].records
+    try:
+        shapes = {one.spec.shape for one in records.values()}
+        whole = next(iter(others.values())).spec.shape
+    except WorkbenchError:
+        return None
+    shape = next(iter(shapes))
+    if len(shapes) > 1 or len(others) > 1 or shape is None or whole is None:
+        return None
+    if len(shape) != len(whole):
+        return None
+    ways = [
+        one
+        for one in _layouts(shape, whole, dict.fromkeys(records), target.parallel)
+        if all(cut.order == NATURAL and not cut.partial for _, cut in one.cuts)
+    ]
+    return ways[0] if len(ways) == 1 else None
 
 
 def tell_tensor(
@@ -106,7 +134,7 @@ def tell_tensor(
 
 
 def _layouts(
-    shape: tuple[int, ...], whole: tuple[int, ...], shards: Mapping[int, Array], parallel: Parallel
+    shape: tuple[int, ...], whole: tuple[int, ...], shards: Mapping[int, Any], parallel: Parallel
 ) -> Iterator[TensorLayout]:
     """Yield the layouts that shapes allow: every axis cuts a dimension, leaves parts of a sum, or does nothing."""
     views = [False, True] if parallel.ep > 1 else [False]
@@ -136,7 +164,7 @@ def _uses_experts(axes: Iterable[str], roles: Iterable[Role]) -> bool:
     return any(a in ("ep", "edp") and r[0] != "=" for a, r in zip(axes, roles, strict=True))
 
 
-def _axes_there(shards: Mapping[int, Array], parallel: Parallel, *, experts: bool) -> list[str]:
+def _axes_there(shards: Mapping[int, Any], parallel: Parallel, *, experts: bool) -> list[str]:
     """Return the axes along which ranks with the tensor differ."""
     places = [parallel.coordinates(rank, experts=experts) for rank in shards]
     axes = parallel.axes(experts=experts)
@@ -189,9 +217,11 @@ def _rows(told: Iterable[Told]) -> Iterator[LayoutRow]:
             yield LayoutRow(f"{pattern}:{slot}", layout, INFERRED, len(group), agreed)
             continue
         for one in group:
+            name = f"{one.key.op_name}:{slot}"
             if one.layouts:
-                name = f"{one.key.op_name}:{slot}"
                 yield LayoutRow(name, one.layouts[0], INFERRED, 1, 1)
+            elif one.likely is not None:
+                yield LayoutRow(name, one.likely, INFERRED, 1, 0)
 
 
 def _agreed(group: list[Told]) -> tuple[TensorLayout, int] | None:

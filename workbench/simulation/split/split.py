@@ -13,6 +13,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Const, Graph, Value
 from workbench.simulation.split.placed import Placed, place_network
+from workbench.simulation.split.rules import SHAPED
 from workbench.simulation.split.stages import cut_stage, stages_of
 
 if TYPE_CHECKING:
@@ -101,11 +102,9 @@ class SplitNetwork:
             for slot, operand in enumerate(op.flat_inputs()):
                 lie = self.placed.lie(operand)
                 if isinstance(operand, Const):
-                    lie = (
-                        None
-                        if slot == 1 and op.op_type in ("Reshape", "BroadcastTo")
-                        else _lie_of(operand)
-                    )
+                    shape = slot == 1 and op.op_type in SHAPED
+                    cut = shape and any(self.placed.lies[number][0].axes)
+                    lie = None if cut else _lie_of(operand)
                 if lie is not None and lie.known:
                     yield f"{file_name(op.name)}:input.{slot}", lie
             for slot, lie in enumerate(self.placed.lies[number]):
