@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 import workbench as wb
 from kit.build.onnx_models import FLOAT, model, node
+from kit.cases import nightly
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.golden_data import walk
@@ -195,7 +196,7 @@ def ladder(depth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", nightly(ENGINES, ENGINES[:1]))
 def test_memory_does_not_grow_with_the_intermediates(tmp_path, engine):
     """Four times as many tensors, of which half are alive at once, cost less than one in ten of them."""
     peaks = []

@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from kit.build.object_store import serve, upload
+from kit.cases import nightly
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.storage import remote
@@ -78,7 +79,7 @@ def test_an_object_store_gives_the_same_and_reads_each_byte_once(
     assert b"hidden-secret" not in kept
 
 
-@pytest.mark.parametrize("failure", ["429", "503", "cut"])
+@pytest.mark.parametrize("failure", nightly(["429", "503", "cut"], ["cut"]))
 def test_what_a_store_refuses_for_a_time_is_asked_for_again(bucket, small, failure, monkeypatch):
     monkeypatch.setattr(remote, "_PAUSE", 0.01)
     store, urls = bucket

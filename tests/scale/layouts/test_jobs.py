@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.cases import nightly
 from kit.words import refused
 from workbench.comparison.finding_kinds import KINDS
 from workbench.core.errors import GraphError
@@ -68,7 +69,7 @@ def noisy(key):
     return NOISE in key.op_name.replace("key-Dense_Grad_BiasAdd", NOISE) or "Adam-op" in key.op_name
 
 
-@pytest.mark.parametrize("sizes", ["tp=4", "pp=4", "tp=2,pp=2,dp=2"])
+@pytest.mark.parametrize("sizes", nightly(["tp=4", "pp=4", "tp=2,pp=2,dp=2"], ["tp=4", "pp=4"]))
 def test_a_job_in_pieces_is_the_network_in_one(trees, sizes):
     target, golden = job_of(*trees(sizes)), job_of(*trees())
     pairs = list(join_pairs(target, golden))
@@ -106,7 +107,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize(("one", "other"), nightly(PAIRS, PAIRS[1:2]))
 def test_two_layouts_of_one_training_compare_clean(trees, one, other):
     target, golden = (job_of(*trees(sizes)) for sizes in (one, other))
     whole = joined_dump(golden) if other else trees()[0]
@@ -122,7 +123,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other", "fault", "operator"), FAULTS)
+@pytest.mark.parametrize(("one", "other", "fault", "operator"), nightly(FAULTS, FAULTS[1:2]))
 def test_a_fault_of_one_rank_is_found_between_two_layouts(trees, one, other, fault, operator):
     target = job_of(*trees(one, fault, device="a2"))
     golden = joined_dump(job_of(*trees(other))) if other else trees()[0]
@@ -144,6 +145,7 @@ def test_a_missing_all_reduce_is_named(trees):
     assert key.op_name.endswith("output-Dense_AllReduce-op0")
 
 
+@pytest.mark.exhaustive  # every run finds one in a small job: test_joined_jobs.py
 def test_a_stale_link_is_named_with_its_rank(trees):
     fault = f"stale-collective:{OUT}/AllReduce-op0:rank=2,since=1"
     key, finding = first_on_ranks(trees, "tp=4", fault)
@@ -162,6 +164,7 @@ def test_a_garbled_link_is_named_with_its_rank(trees):
     assert key.iteration == 1
 
 
+@pytest.mark.exhaustive  # sixteen ranks
 def test_a_node_has_a_fault_on_all_of_its_ranks(trees):
     fault = "scaled-output:*layer2-EncoderLayer/gelu-GELU/GeLU-op0:1.5,node=1"
     clean, broken = (
