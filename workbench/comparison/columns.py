@@ -201,6 +201,13 @@ class Titles:
         self.places = {title: (at, one) for at, (title, one) in enumerate(whole.items())}
         self.whole = tuple(at for at, one in self.places.values() if one)
 
+    def columns(self, figures: NDArray[np.float64]) -> list[list[float]]:
+        """Return figures (rows, titles) as numbers of Python, title by title."""
+        found: list[list[float]] = figures.T.tolist()
+        for whole in self.whole:
+            found[whole] = [*map(int, found[whole])]
+        return found
+
     def is_whole(self, title: str) -> bool:
         """Whether figures under a title are whole numbers, or there are none."""
         return self.places.get(title, (0, True))[1]
