@@ -118,9 +118,11 @@ class _Texts:
         """Return the numbers of many texts."""
         values = [*values]
         if any(issubclass(kind, Message) for kind in {*map(type, values)}):
-            return [*map(self.number, values)]
-        found = {value: self.number(value) for value in dict.fromkeys(values)}
-        return [*map(found.__getitem__, values)]
+            held = dict(zip(map(id, values), values, strict=True))
+            found = {key: self.number(one) for key, one in held.items()}
+            return [found[key] for key in map(id, values)]
+        numbers = {value: self.number(value) for value in dict.fromkeys(values)}
+        return [*map(numbers.__getitem__, values)]
 
     def _key(self, value: Any) -> Any:
         if not isinstance(value, Message):
