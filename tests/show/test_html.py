@@ -140,3 +140,35 @@ def test_a_candidate_line_is_said_to_be_one_and_other_lines_can_be_unfolded():
 def replace_group(frame):
     """The same line as the operator's own."""
     return dataclasses.replace(frame, group="own")
+
+
+def test_templates_are_compiled_once_and_anew_when_they_change(tmp_path, monkeypatch):
+    from jinja2 import Environment
+
+    from workbench.show import templates
+
+    compiled = []
+    real = Environment.compile
+
+    def compile_(self, source, *more, **options):
+        compiled.append(source)
+        return real(self, source, *more, **options)
+
+    def page(text):
+        (tmp_path / "a.j2").write_text(text)
+        monkeypatch.setattr(templates, "FOLDER", tmp_path)
+        made = templates._environment.__wrapped__()
+        return made.get_template("a.j2").render(name="<b>")
+
+    monkeypatch.setattr(Environment, "compile", compile_)
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    assert page("{{ name }}") == "&lt;b&gt;"
+    (tmp_path / "__pycache__").mkdir()
+    assert [page("{{ name }}"), page("{{ name }}"), page("{{ name }}!")] == ["&lt;b&gt;"] * 2 + [
+        "&lt;b&gt;!"
+    ]
+    assert compiled == ["{{ name }}"] * 2 + ["{{ name }}!"]
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    page("{{ 1 }}")
+    page("{{ 1 }}")
+    assert compiled[3:] == ["{{ 1 }}"] * 2

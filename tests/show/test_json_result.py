@@ -290,3 +290,18 @@ def test_a_file_has_the_text_of_all_values_at_once(tmp_path, rows):
 def test_the_text_is_made_in_pieces():
     many = list(pieces(make_result(rows=[make_row()] * 5000)))
     assert max(map(len, many)) < len("".join(many)) / 4
+
+
+def test_the_line_of_an_operator_is_what_the_standard_encoder_writes():
+    odd = [
+        {"own_error": math.nan, "metrics": {"TargetNaN": 3, "100 % \"off\"": math.inf}},
+        {"own_error": None, "metrics": {"TargetNaN": 3, "100 % \"off\"": -0.0}},
+        {"metrics": {}, "source": SourceFrame("a%s.py", 3, "x = '%d' % 1\u200b")},
+        {"op_name": NASTY[2], "rank": 1, "error": -math.inf, "dont_care": 2},
+    ]  # fmt: skip
+    result = make_result(rows=[make_row(**one) for one in odd] + [*network_result(334, 2).rows])
+    lines = dumps(result).split('"operators": [\n')[1].split("\n]")[0].split(",\n")
+    said = to_json(result)["operators"]
+    assert lines == [
+        " " + json.dumps(one, ensure_ascii=False).replace("\u200b", "\\u200b") for one in said
+    ]

@@ -82,3 +82,12 @@ def test_the_frame_of_iterations_has_a_row_for_every_part():
     assert list(frame["Failed"]) == [0, 2]
     assert math.isnan(frame["Error"][1])
     assert iteration_frame(make_result()).empty
+
+
+def test_csv_is_what_the_standard_writer_writes():
+    names = ['a,b "c"', "two\nlines", "\r", "", " plain ", "'quoted'"]
+    rows = [make_row(op_name=name, error=n or None, slot=n) for n, name in enumerate(names)]
+    text = csv_text(make_result(rows=[*rows, *network_result(60, 2).rows]))
+    out = io.StringIO()
+    csv.writer(out).writerows(csv.reader(io.StringIO(text, newline="")))
+    assert out.getvalue() == text

@@ -118,9 +118,11 @@ class _Texts:
         """Return the numbers of many texts."""
         values = [*values]
         if any(issubclass(kind, Message) for kind in {*map(type, values)}):
-            return [*map(self.number, values)]
-        found = {value: self.number(value) for value in dict.fromkeys(values)}
-        return [*map(found.__getitem__, values)]
+            held = dict(zip(map(id, values), values, strict=True))
+            found = {key: self.number(one) for key, one in held.items()}
+            return [found[key] for key in map(id, values)]
+        numbers = {value: self.number(value) for value in dict.fromkeys(values)}
+        return [*map(numbers.__getitem__, values)]
 
     def _key(self, value: Any) -> Any:
         if not isinstance(value, Message):
@@ -200,6 +202,13 @@ class Titles:
     def __init__(self, whole: Mapping[str, bool]) -> None:
         self.places = {title: (at, one) for at, (title, one) in enumerate(whole.items())}
         self.whole = tuple(at for at, one in self.places.values() if one)
+
+    def columns(self, figures: NDArray[np.float64]) -> list[list[float]]:
+        """Return figures (rows, titles) as numbers of Python, title by title."""
+        found: list[list[float]] = figures.T.tolist()
+        for whole in self.whole:
+            found[whole] = [*map(int, found[whole])]
+        return found
 
     def is_whole(self, title: str) -> bool:
         """Whether figures under a title are whole numbers, or there are none."""

@@ -214,7 +214,7 @@ class Rows(Sequence[Row]):
         """Return a metric of every row; ``None`` where it was not measured."""
         values, known = self._measured(title)
         found: list[float | None] = values.tolist()
-        for kind, at in self._kinds():
+        for kind, at in self.kinds():
             if kind.places.get(title, _NO_PLACE)[1]:
                 for number in at.tolist():
                     found[number] = int(values[number])
@@ -229,7 +229,7 @@ class Rows(Sequence[Row]):
     def _measured(self, title: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """A metric of every row, and in which rows it was measured."""
         values, known = np.full(len(self), nan), np.zeros(len(self), np.bool_)
-        for kind, at in self._kinds():
+        for kind, at in self.kinds():
             if (place := kind.places.get(title)) is not None:
                 values[at] = self.figures[self.table.rows["first"][at] + place[0]]
                 known[at] = True
@@ -251,17 +251,21 @@ class Rows(Sequence[Row]):
     def metric_values(self) -> list[dict[str, float]]:
         """Return the metrics of every row, as dictionaries of its own."""
         found: list[dict[str, float]] = [{} for _ in range(len(self))]
-        for kind, at in self._kinds():
-            places = self.table.rows["first"][at][:, None] + np.arange(len(kind.places))
-            columns = self.figures[places].T.tolist()
-            for whole in kind.whole:
-                columns[whole] = [*map(int, columns[whole])]
+        for kind, at in self.kinds():
+            columns = kind.columns(self.figures_of(kind, at))
             for number, values in zip(at.tolist(), zip(*columns, strict=True), strict=False):
                 found[number] = dict(zip(kind.places, values, strict=True))
         return found
 
-    def _kinds(self) -> Iterator[tuple[Titles, NDArray[np.intp]]]:
-        """Titles that rows have together, with the numbers of these rows."""
+    def figures_of(self, kind: Titles, at: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the figures (rows, titles) of rows that have these titles."""
+        found: NDArray[np.float64] = self.figures[
+            self.table.rows["first"][at][:, None] + np.arange(len(kind.places))
+        ]
+        return found
+
+    def kinds(self) -> Iterator[tuple[Titles, NDArray[np.intp]]]:
+        """Yield titles that rows have together, with the numbers of these rows."""
         numbers = self.table.rows["titles"]
         for number in np.unique(numbers).tolist():
             yield self.table.texts[number], np.flatnonzero(numbers == number)

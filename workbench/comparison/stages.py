@@ -77,7 +77,7 @@ def collection_paused() -> Iterator[None]:
 class Grace:
     """Asks whether to go on for some time (s) after a stop was asked for: what is short is done to its end."""
 
-    def __init__(self, asked: Callable[[], bool] | None, seconds: float = 0.5) -> None:
+    def __init__(self, asked: Callable[[], bool] | None, seconds: float = 0.25) -> None:
         self._asked, self._seconds = asked, seconds
         self._since: float | None = None
 

@@ -7,6 +7,7 @@ of the walk names the row that it needs, and the walk asks no rule that its grou
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from workbench._values import NamedTuple
@@ -90,6 +91,7 @@ SAYINGS: dict[str, Saying] = {
 """Kind of statement → the ground that it needs."""
 
 
+@cache
 def may_say(saying: str, trust: Trust) -> bool:
     """Whether a kind of statement may be made on a ground."""
     least = SAYINGS[saying]

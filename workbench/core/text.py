@@ -7,6 +7,7 @@ templates. Files for programs (JSON, CSV) hold the texts themselves.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,17 @@ def json_visible(text: str) -> str:
     if text.replace("\n", "").isprintable():  # nearly always, and thirty times as fast
         return text
     return _ESCAPABLE.sub(lambda found: json_escape(found[0]), text)
+
+
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""How numbers that are not finite stand in JSON, which has none of them, and in CSV."""
+
+
+def json_number(value: float) -> float | str:
+    """Return a number as JSON and CSV hold it: one that is not finite is a word of NOT_FINITE."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def json_escape(character: str) -> str:

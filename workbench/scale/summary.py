@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench._values import NamedTuple, dataclass
+from workbench.core.text import json_number
 from workbench.ops import COLLECTIVES
 from workbench.scale.layouts.ledger import (
     finding_from_json,
@@ -243,10 +244,4 @@ def _number(value: Any) -> float | None:
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values of JSON of a flat mapping; what is not finite is a text."""
-    return {key: _finite(value) for key, value in values.items()}
-
-
-def _finite(value: Any) -> Any:
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return {k: json_number(v) if isinstance(v, float) else v for k, v in values.items()}

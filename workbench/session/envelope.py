@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content, write_text
+from workbench.core.text import json_number
 from workbench.dump.dump import Dump
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Graph
@@ -102,7 +103,7 @@ def write_envelope(path: str | Path, found: Envelope) -> Path:
 
 
 def _plain(figure: float | None) -> float | str | None:
-    return "Infinity" if figure is not None and math.isinf(figure) else figure
+    return None if figure is None else json_number(figure)
 
 
 def read_envelope(path: str | Path) -> Envelope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.comparison.stages import collection_paused
 from workbench.session.provenance import PYTHON, report_line
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.views.operator import OperatorView
@@ -28,6 +29,17 @@ def report_text(
     pins: Iterable[str],
 ) -> str:
     """Return the report as `Comparison.to_html` writes it."""
+    with collection_paused():
+        return _report_text(comparison, title, notes, sections, pins)
+
+
+def _report_text(
+    comparison: Comparison,
+    title: str | None,
+    notes: str,
+    sections: Iterable[str] | None,
+    pins: Iterable[str],
+) -> str:
     held = comparison.result.columns.views()  # for all who read rows until the report is written
     chosen, pinned = tuple(SECTIONS if sections is None else sections), tuple(pins)
     told = _told_in_full(comparison, pinned) if "operators" in chosen else {}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+import numpy as np
+
+from workbench.comparison.columns import TEXT
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import (
     Anomaly,
@@ -29,7 +32,7 @@ from workbench.comparison.result import (
 )
 from workbench.comparison.trust import GROUNDS, ORDERS, OWN, Trust
 from workbench.core.errors import FormatError
-from workbench.core.text import json_visible
+from workbench.core.text import NOT_FINITE, json_number, json_visible
 from workbench.graph.graph import CERTAINTIES, SourceFrame
 
 if TYPE_CHECKING:
@@ -45,8 +48,6 @@ READABLE = ("workbench.comparison/1", SCHEMA)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 """Bounds of whole numbers, which rows keep in 64 bits."""
 
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
 
 def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
@@ -60,13 +61,14 @@ def to_json(result: Result) -> dict[str, Any]:
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
-    return {
-        key: [*value] if isinstance(value, Iterator) else value for key, value in _parts(result)
-    }
+    found = _parts(result, _operators)
+    return {key: [*value] if isinstance(value, Iterator) else value for key, value in found}
 
 
-def _parts(result: Result) -> Iterator[tuple[str, object]]:
-    """Keys and values in order; the operators are made one by one."""
+def _parts(
+    result: Result, operators: Callable[[Rows, bool], Iterator[object]]
+) -> Iterator[tuple[str, object]]:
+    """Keys and values in order; the ``operators`` are made one by one."""
     several = result.by_rank
     yield "schema", SCHEMA
     yield "verdict", result.verdict
@@ -83,7 +85,7 @@ def _parts(result: Result) -> Iterator[tuple[str, object]]:
     )
     findings = [_finding(one) | _looks(one) | _ranked(one, several) for one in result.findings]
     yield "findings", findings
-    yield "operators", _operators(result.columns, several)
+    yield "operators", operators(result.columns, several)
     if result.iterations:
         yield "iterations", [_iteration(step) for step in result.iterations]
     if result.overrides:
@@ -130,7 +132,7 @@ def pieces(result: Result) -> Iterator[str]:
     slow encoder, twenty times slower on large results.
     """
     before = "{\n"
-    for key, value in _parts(result):
+    for key, value in _parts(result, _operator_texts):
         yield f"{before}{_encode(key)}: "
         yield from map(json_visible, _lines(value))
         before = ",\n"
@@ -144,13 +146,14 @@ _AT_ONCE = 1000
 
 
 def _lines(value: object) -> Iterator[str]:
-    """Text of a value, of many operators in pieces."""
+    """Text of a value; of many operators, which are texts, in pieces."""
     if not isinstance(value, list | Iterator):
         yield _encode(value)
         return
-    left, before = iter(value), "[\n "
-    while some := [*islice(left, _AT_ONCE)]:
-        yield before + ",\n ".join(map(_encode, some))
+    texts = value if isinstance(value, Iterator) else map(_encode, value)
+    before = "[\n "
+    while some := [*islice(texts, _AT_ONCE)]:
+        yield before + ",\n ".join(some)
         before = ",\n "
     yield "[]" if before.startswith("[") else "\n]"
 
@@ -200,41 +203,84 @@ def _looks(finding: Finding) -> dict[str, Any]:
     return {"fault": finding.fault, "probability": _number(finding.probability)}
 
 
-_PLAIN = ("op_name", "op_type", "graph_id", "iteration", "io", "slot", "golden_op_name")
+_ALWAYS = (
+    "op_name", "op_type", "graph_id", "iteration", "io", "slot", "golden_op_name", "match", "status", "reason",
+    "metrics", "source",
+)  # fmt: skip
+_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
+"""Figures of operators that stand there if one of any operator is known."""
 
 
 def _operators(rows: Rows, several: bool) -> Iterator[dict[str, Any]]:
     """Every pair; its rank where there are several, own errors if one is known of any."""
+    for some, keys in _pieces_of(rows, several):
+        columns = [_values(some, key) for key in keys]
+        yield from (dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True))
+
+
+def _operator_texts(rows: Rows, several: bool) -> Iterator[str]:
+    """Yield what `_operators` gives as text, put together of whole columns: no pair is an object on the way."""
+    for some, keys in _pieces_of(rows, several):
+        line = _template(keys)
+        yield from map(line.__mod__, zip(*(_texts(some, key) for key in keys), strict=True))
+
+
+def _pieces_of(rows: Rows, several: bool) -> Iterator[tuple[Rows, tuple[str, ...]]]:
+    """Pairs, so many at once, with the keys that stand there in all of them."""
     more = [name for name in _WHERE_KNOWN if rows.table.known(name).any()]
-    ranks = ("rank",) if several else ()
-    left_out = ("dont_care",) if rows.table.rows["dont_care"].any() else ()
-    for first in range(0, len(rows), _AT_ONCE):
-        some = rows.take(range(first, min(first + _AT_ONCE, len(rows))))
-        columns = _plain_columns(some) | {name: some.column(name) for name in ranks}
-        columns |= {name: [*map(_number, some.column(name))] for name in more}
-        columns |= {name: some.column(name) for name in left_out}
-        lines = zip(some.column("match_rule"), *columns.values(), strict=True)
-        for rule, *values in lines:
-            if rule:
-                yield dict(zip(columns, values, strict=True))
+    left_out = ["dont_care"] * bool(rows.table.rows["dont_care"].any())
+    ranks = ["rank"] * several
+    keys = (*_ALWAYS, *ranks, *more, *left_out)
+    pairs = np.flatnonzero(rows.table.where("match_rule", bool))
+    for first in range(0, len(pairs), _AT_ONCE):
+        yield rows.take(pairs[first : first + _AT_ONCE].tolist()), keys
 
 
-def _plain_columns(rows: Rows) -> dict[str, list[Any]]:
-    """What is said of every operator."""
-    rules, scores = rows.column("match_rule"), map(_number, rows.column("match_score"))
-    return {name: rows.column(name) for name in _PLAIN} | {
-        "match": [
-            {"rule": rule, "score": score} for rule, score in zip(rules, scores, strict=True)
-        ],
-        "status": rows.column("status"),
-        "reason": rows.column("reason", str),
-        "metrics": [*map(_metrics, rows.metric_values())],
-        "source": rows.column("source", _source),
-    }
+def _values(rows: Rows, key: str) -> list[Any]:
+    """What is said of pairs under a key."""
+    if key == "match":
+        matches = zip(rows.column("match_rule"), _values(rows, "match_score"), strict=True)
+        return [{"rule": rule, "score": score} for rule, score in matches]
+    if key == "metrics":
+        return [*map(_metrics, rows.metric_values())]
+    return rows.column(key, _MADE.get(key))
 
 
-_WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
-"""Figures of operators that stand there if one of any operator is known."""
+def _texts(rows: Rows, key: str) -> list[str]:
+    """Return the texts of what `_values` gives: what many rows say is put into words once."""
+    if key == "match":
+        matches = zip(_texts(rows, "match_rule"), _texts(rows, "match_score"), strict=True)
+        return [f'{{"rule": {rule}, "score": {score}}}' for rule, score in matches]
+    if key == "metrics":
+        return _metric_texts(rows)
+    if rows.table.declared.formats[key] == TEXT:
+        made = _MADE.get(key)
+        return rows.column(key, _encode if made is None else lambda value: _encode(made(value)))
+    return [
+        repr(value) if value is not None and math.isfinite(value) else _encode(_number(value))
+        for value in rows.column(key)
+    ]
+
+
+def _metric_texts(rows: Rows) -> list[str]:
+    """Metrics of every row, those of one kind at once; a row with what is not finite holds no whole numbers."""
+    found = ["{}"] * len(rows)
+    for kind, at in rows.kinds():
+        block = rows.figures_of(kind, at)
+        line, finite = _template(kind.places), np.isfinite(block).all(axis=1)
+        columns = [[*map(repr, column)] for column in kind.columns(block[finite])]
+        for number, text in zip(
+            at[finite].tolist(), map(line.__mod__, zip(*columns, strict=True)), strict=False
+        ):
+            found[number] = text
+        for number, values in zip(at[~finite].tolist(), block[~finite].tolist(), strict=True):
+            found[number] = _encode(_metrics(dict(zip(kind.places, values, strict=True))))
+    return found
+
+
+def _template(keys: Iterable[str]) -> str:
+    """Return the text of an object with a place for the text of each value."""
+    return f"{{{', '.join(f'{_encode(key)}: '.replace('%', '%%') + '%s' for key in keys)}}}"
 
 
 def _iteration(step: IterationRow) -> dict[str, Any]:
@@ -266,12 +312,14 @@ def _frame(frame: SourceFrame) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | str | None:
-    if value is None:
-        return None
-    value = float(value)
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return None if value is None else json_number(float(value))
+
+
+_MADE: dict[str, Callable[[Any], Any]] = {
+    "reason": str, "source": _source, "match_score": _number,
+    **dict.fromkeys(_WHERE_KNOWN, _number),
+}  # fmt: skip
+"""Key → what makes JSON of a value of its column, where it is none."""
 
 
 class _Node:
@@ -310,12 +358,12 @@ class _Node:
     def number(self, key: str) -> float | None:
         value = self.get(key, int, float, str, type(None))
         if isinstance(value, str):
-            if value not in _WORDS:
-                wanted = ["number", *_WORDS]
+            if value not in NOT_FINITE:
+                wanted = ["number", *NOT_FINITE]
                 raise FormatError(
                     "show/json-type", place=self.place, key=key, expected=wanted, got=value
                 )
-            return _WORDS[value]
+            return NOT_FINITE[value]
         return None if value is None else float(value)
 
     def node(self, key: str) -> _Node:

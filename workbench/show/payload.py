@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import math
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.results.regrade import in_floors
+from workbench.core.text import json_number
 from workbench.core.words.render import table
 from workbench.core.words.translate import Say
 from workbench.show import words
@@ -190,7 +190,7 @@ def _figures(cells: Sequence[Cell], kind: Kind, places: int) -> list[Cell]:
     for n in np.flatnonzero(whole).tolist():
         figures[n] = int(found[n])
     for n in np.flatnonzero(~np.isfinite(found)).tolist():
-        figures[n] = None if cells[n] is None else _WORDS.get(found[n], "NaN")
+        figures[n] = None if cells[n] is None else json_number(float(found[n]))
     return figures
 
 
@@ -222,9 +222,6 @@ def _cut(value: float, places: int) -> float:
     if head == shortest:
         return value
     return float(head + Decimal((0, (5,), head.adjusted() - places)))
-
-
-_WORDS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def _rounded(found: NDArray[np.float64], kind: Kind, places: int) -> NDArray[np.float64]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from workbench.core.text import json_number
 from workbench.show.columns import columns, worst_order
 
 if TYPE_CHECKING:
@@ -81,12 +79,10 @@ def csv_text(result: Result) -> str:
     empty. Text that a spreadsheet would run as a formula gets an apostrophe in front, and so does such a text that
     begins with apostrophes already, so that `plain_text` gives every text back.
     """
-    out = io.StringIO()
-    writer = csv.writer(out)
     shown = columns(result)
-    writer.writerow([column.title for column in shown])
-    writer.writerows(zip(*(_cells(c.cells(result.columns)) for c in shown), strict=True))
-    return out.getvalue()
+    head = [_field(column.title) for column in shown]
+    lines = zip(*(_texts(column.cells(result.columns)) for column in shown), strict=True)
+    return "".join(f"{','.join(line)}\r\n" for line in (head, *lines))
 
 
 def plain_text(cell: str) -> str:
@@ -103,24 +99,30 @@ def _ordered(result: Result, order: Order) -> Rows:
     return rows.take(worst_order(rows)) if order == "worst" else rows
 
 
-def _cells(values: Sequence[Cell]) -> Sequence[Cell]:
-    """Return a column as it is written: the writer spells finite figures in full and leaves ``None`` empty."""
+def _texts(values: Sequence[Cell]) -> list[str]:
+    """Return a column as it is written: finite figures in full, ``None`` as nothing."""
     kinds = {*map(type, values)}
-    if kinds <= {str}:  # many say the same
-        texts = {value: _cell(value) for value in {*values} if value is not None}
-        return [texts[value] for value in values if value is not None]
-    if str in kinds:
-        return [value if value is None else _cell(value) for value in values]
-    written = [*values]
+    if str in kinds:  # many say the same
+        known = {value: _text(value) for value in {*values}}
+        return [known[value] for value in values]
+    texts = [*map(repr, values)]
+    if kinds <= {int}:
+        return texts
     for number in np.flatnonzero(~np.isfinite(np.array(values, np.float64))).tolist():
-        if (value := written[number]) is not None:
-            written[number] = _cell(value)
-    return written
+        texts[number] = _text(values[number])
+    return texts
 
 
-def _cell(value: str | float) -> str | float:
+def _text(value: Cell) -> str:
     if isinstance(value, str):
-        return f"'{value}" if _FORMULA.match(value) else value
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        return _field(f"'{value}" if _FORMULA.match(value) else value)
+    return "" if value is None else str(json_number(value))
+
+
+def _field(text: str) -> str:
+    """Put quotes around a text that would be more than one field."""
+    return f'"{text.replace(_QUOTE, 2 * _QUOTE)}"' if _SPLITS.search(text) else text
+
+
+_QUOTE = '"'
+_SPLITS = re.compile('[,"\r\n]')

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.text import brief, escape_whole, readable, shorten, visible
@@ -16,7 +19,8 @@ from workbench.show.columns import shown_status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
+    from jinja2.bccache import Bucket
 
 OPERATOR_STYLES = ("parts", "operator")
 """Style sheets of what stands beside an operator."""
@@ -38,6 +42,7 @@ def _environment() -> Environment:
 
     made = Environment(
         loader=FileSystemLoader(FOLDER),
+        bytecode_cache=_byte_code(),
         autoescape=True,
         finalize=_readable,
         undefined=StrictUndefined,
@@ -75,6 +80,25 @@ def _environment() -> Environment:
         worst_caption=view.worst_caption,
     )
     return made
+
+
+def _byte_code() -> BytecodeCache:
+    """Keep compiled templates beside Python's own byte code, where that may be written.
+
+    Compiling them takes longer than a report of 1,000 rows; it is done anew when they or this module change.
+    """
+    from jinja2 import FileSystemBytecodeCache
+
+    class Beside(FileSystemBytecodeCache):
+        def get_source_checksum(self, source: str) -> str:
+            return super().get_source_checksum(source + Path(__file__).read_text(encoding="utf-8"))
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            if not sys.dont_write_bytecode:
+                with suppress(OSError):
+                    super().dump_bytecode(bucket)
+
+    return Beside(str(FOLDER / "__pycache__"), f"%s.{sys.implementation.cache_tag}.jinja")
 
 
 def _readable(value: object) -> object:

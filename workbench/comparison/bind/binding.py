@@ -54,7 +54,7 @@ class OperatorRun(NamedTuple):
     @property
     def time(self) -> int:
         """When the operator finished, by its last file (µs)."""
-        return max((record.timestamp_us for record in self.tensors.values()), default=0)
+        return max([record.timestamp_us for record in self.tensors.values()], default=0)
 
     @property
     def in_int8(self) -> bool:

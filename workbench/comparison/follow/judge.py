@@ -22,6 +22,7 @@ from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.noise import expected_rounding
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Unmatched
     from workbench.comparison.result import Row, Side, Status
-    from workbench.core.tensors import TensorRecord, TensorSpec
+    from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import SourceFrame
 
 
@@ -181,7 +182,7 @@ def _spec(record: TensorRecord, found: Divergence) -> TensorSpec:
     except FormatError:
         return record.label
     if spec.format == "DefaultFormat":  # npy files do not say it
-        spec = spec._replace(format=record.label.format)
+        return TensorSpec(spec.dtype, spec.shape, record.label.format)
     return spec
 
 

@@ -21,6 +21,7 @@ from workbench.comparison.replay.kernel import Computation, cast_like
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
+from workbench.core.text import NOT_FINITE, json_number
 from workbench.graph.graph import Bundle, Const, Kernel, Op, Param, Value
 from workbench.ops import written
 
@@ -37,7 +38,6 @@ MAX_BYTES = 1 << 24
 
 MAX_TEXT = 4096
 _DEEPEST = 8
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
-        word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        return {"number": word}
+        return {"number": json_number(value)}
     return value
 
 
@@ -212,4 +211,4 @@ def _value(data: Any) -> Any:
     """Return a value as graphs hold it: sequences are tuples."""
     if isinstance(data, list):
         return tuple(_value(item) for item in data)
-    return _WORDS[data["number"]] if isinstance(data, dict) else data
+    return NOT_FINITE[data["number"]] if isinstance(data, dict) else data

@@ -23,11 +23,12 @@ from workbench.core.files import file_size, fill, open_file, unreadable
 from workbench.core.formats import FORMATS, FormatWord, c0_of
 from workbench.dump import payload
 from workbench.dump.payload.blocks import Buffer, FileReader, FileSource, array, as_given, reading
-from workbench.dump.payload.extent import Extent, HostLayout, fortran_strides, is_c_order
+from workbench.dump.payload.extent import Extent, HostLayout, fortran_strides, is_c_order, spec_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from workbench.core.tensors import TensorSpec
     from workbench.dump.payload.blocks import Reading
 
 MAGIC = b"\x93NUMPY"
@@ -170,11 +171,19 @@ class NpySource(FileSource):
         return NpySource(self.path, self.device, self.dtype, stated)
 
     def located(self) -> Extent:
+        found = self._extent
+        return found if found.path else found._replace(path=self.path)
+
+    @property
+    def _extent(self) -> Extent:
+        """Where the elements lie; of a usual file without its path, which only readers of parts need."""
         if self._found is None:  # whoever has measured the file has seen its header already
             self.payload(_local.buffer).close()
-        found = self._found
-        assert found is not None
-        return found if found.path else found._replace(path=self.path)
+        assert self._found is not None
+        return self._found
+
+    def spec(self) -> TensorSpec:
+        return spec_of(self._extent)
 
     def payload(self, buffer: Buffer) -> FileReader:
         """Open the file behind its header; raises FormatError if it is not what it claims."""
@@ -195,11 +204,11 @@ class NpySource(FileSource):
 
     def reading(self, buffer: Buffer) -> Reading | None:
         reader = self.payload(buffer)
-        extent = self.located()
+        extent = self._extent
         if extent.strides is None and extent.host is None:
             return reader
         reader.close()
-        return reading(extent, buffer)
+        return reading(self.located(), buffer)
 
     def array(self) -> NDArray[Any]:
         with self.payload(_local.buffer) as reader:

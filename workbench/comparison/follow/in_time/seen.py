@@ -34,6 +34,7 @@ from workbench.comparison.measure.noise import (
 from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
 from workbench.core.dtypes import DTYPES
+from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Op, Param
 from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 from workbench.ops.aliases import type_of
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.in_time.rules import TimeMemory
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.measure import Measured
-    from workbench.core.tensors import TensorSpec
 
 
 # --- floors by type and format --------------------------------------------------------------------------
@@ -81,7 +81,8 @@ def _stand_in(run: OperatorRun, usable: Sequence[Measured]) -> Op:
 
 
 def _spec(item: Measured) -> TensorSpec:
-    return item.pair.golden.label._replace(shape=(item.divergence.size,))
+    label = item.pair.golden.label
+    return TensorSpec(label.dtype, (item.divergence.size,), label.format)
 
 
 def _excess(reading: Reading, worst: Measured | None) -> float | None:
@@ -232,12 +233,14 @@ def time_facts(
 ) -> TimeFacts:
     """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
     worst = seen.worst.error if seen.worst is not None else 0.0
-    facts = TimeFacts(seen.op, worst, seen.limit, seen.rank_local, seen.tainted)
-    came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
-    facts = facts._replace(came=came > _explained_before(seen, memory))
     judging = limits()
+    came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
     unlike = [one for one in reading.produced if _is_unlike(one, seen)]
-    facts = facts._replace(misread=any(read > judging.excused_most for read, _, _ in unlike))
+    facts = TimeFacts(
+        seen.op, worst, seen.limit, seen.rank_local, seen.tainted,
+        came=came > _explained_before(seen, memory),
+        misread=any(read > judging.excused_most for read, _, _ in unlike),
+    )  # fmt: skip
     if seen.rank_local or (worst <= seen.limit and not given):
         return facts
     excuse = None if seen.tainted else excused(known, seen, Conclusion("origin", seen.op))
