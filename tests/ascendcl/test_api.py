@@ -184,6 +184,13 @@ def test_a_sequence_leaves_its_tree(program, name):
         assert operators == ["Abs.Default_Abs-op0", "Mul.Default_Mul-op0"]
 
 
+def test_a_configuration_has_its_own_time_though_nothing_was_dumped_before_the_next(program):
+    program.play("init, init_dump, set a, load One, set a, load Two, run 1, run 2, finalize_dump")
+    first, second = sorted((program.root / "a").iterdir())
+    assert [path.name for path in (first / "0").iterdir()] == ["One"]
+    assert [path.name for path in (second / "0").iterdir()] == ["Two"]
+
+
 def test_models_of_one_configuration_share_a_time_and_others_have_their_own(program):
     program.play("init, init_dump, set a, load One, load Two, run 1, run 2, finalize_dump")
     program.play("init_dump, set a, load One, run 3, finalize_dump")

@@ -182,6 +182,37 @@ def test_what_a_form_says_beyond_its_plan_is_among_the_losses():
     assert lost["options"] == {"fusion_config.fusion_switch_file": "/f.cfg"}
 
 
+@pytest.mark.parametrize(("name", "settings", "variables", "rule"), [
+    ("tensorflow", {"dump.enable_dump_debug": True}, {}, "ge-both"),
+    ("tensorflow", {"dump.dump_step": "5-"}, {}, "ge-step"),
+    ("tensorflow", {}, {"NPU_COLLECT_PATH": "/c"}, "ge-collect-path"),
+    ("torchair", {"dump_config.dump_step": "9-3"}, {}, "ge-step"),
+    ("torchair", {}, {"NPU_COLLECT_PATH": "/c"}, "ge-collect-path"),
+])  # fmt: skip
+@pytest.mark.parametrize("other", ["tensorflow", "torchair", "acl"])
+def test_of_a_session_that_is_refused_its_refusal_is_said_and_no_switch(
+    name, settings, variables, rule, other
+):
+    form, context = surfaces.new(name), Context(env=variables)
+    for path, value in settings.items():
+        form = form.set(path, value)
+    if other == name:
+        assert form.convert(other, context).losses == ()
+        return
+    losses = form.convert(other, context).losses
+    refusals = [loss for loss in losses if loss.code == "config/lost-refused"]
+    assert [loss.values["problem"] for loss in refusals] == [
+        one.message for one in form.check(context) if one.id == rule
+    ]
+    assert "config/lost-setting" not in [loss.code for loss in losses]
+
+
+def test_a_session_that_runs_is_refused_by_nobody():
+    form = surfaces.new("torchair", mode="reduce-overhead")
+    codes = [loss.code for loss in form.convert("acl").losses]
+    assert "config/lost-refused" not in codes
+
+
 def test_an_unknown_key_is_among_the_losses():
     form = surfaces.new("mindspore-cpu").set("common_dump_settings.mine", 1)
     lost = Message("config/lost-key", path="common_dump_settings.mine")

@@ -36,6 +36,7 @@ def value(text, **names):
     ("tf.compat.as_bytes('/d')", "/d"),
     ("compat.as_text(b'/d')", "/d"),
     ("bytes('/d', 'utf-8')", "/d"),
+    ("bytes(b'/d')", "/d"),
     ("str('/d')", "/d"),
     ("str(b'/d', 'utf-8')", "/d"),
     ("str(3)", "3"),
@@ -48,6 +49,20 @@ def value(text, **names):
     ("['a', ('b', 1)]", ["a", ["b", 1]]),
     ("name", "x"),
     ("name + '/d'", "x/d"),
+    ("tf.compat.as_text(b'a') + 'b'", "ab"),
+    ("b'a' + 'b'.encode()", "ab"),
+    ("f'/d/{name}/{three}'", "/d/x/3"),
+    ("f'{name!s}{{}}'", "x{}"),
+    ("'%s' % name", "x"),
+    ("'/%s/100%%/%s' % (name, three)", "/x/100%/3"),
+    ("'%%' % ()", "%"),
+    ("'{}'.format(name)", "x"),
+    ("'/{}/{{}}/{}'.format(name, 3)", "/x/{}/3"),
+    ("'{}'.format(name, 'unused')", "x"),
+    ("os.path.join('/a', name, 'b')", "/a/x/b"),
+    ("os.path.join('/a', '/b')", "/b"),
+    ("os.path.join(name)", "x"),
+    ("tf.compat.as_bytes(os.path.join('/a', '%s' % name))", "/a/x"),
 ])  # fmt: skip
 def test_literals_have_their_value(text, expected):
     found = value(text, name="x", three=3)
@@ -59,9 +74,17 @@ def test_literals_have_their_value(text, expected):
     "other", "a.b", "f(1)", "f'{x}'", "'%s' % x", "1 + 1", "-True", "not x", "not [1]", "[1, x]", "{'a': 1}",
     "{1, 2}", "lambda: 1", "1 if x else 2", "...", "2j", "1e309", "x.encode()", "3 .encode()", "bytes(3)",
     "bytes(['a'])", "str(['a'])", "str(True)", "str(0.1)", "'a' + 1",
+    "'%s' % 0.1", "'%s' % True", "'%s' % None", "'%s' % ['a']", "'%s' % b'a'", "'%s%s' % 'a'", "'a' % 'b'",
+    "'%d' % 3", "'%5s' % 'a'", "'%(a)s' % 'a'", "'%r' % 'a'", "'%' % ()", "b'%s' % b'a'", "3 % 'a'", "'%s' % (x, 'a')",
+    "f'{three:5}'", "f'{name!r}'", "f'{raw}'", "f'{0.1}'",
+    "'{}'.format()", "'{0}'.format('a')", "'{:>5}'.format('a')", "'{a}'.format(a='a')", "'{}'.format(b'a')",
+    "'{'.format()", "'{}'.format(*x)", "'{!r}'.format('a')", "x.format('a')", "b'a'.format()",
+    "os.path.join('a', 3)", "os.path.join(b'a', 'b')", "os.path.join('a', x)", "os.path.join(['a'])", "os.path.join()",
+    "', '.join('ab')", "path.join('a', 'b')",
+    "str(b'a')", "str('a', 'utf-8')", "b'a' + 'b'", "'a' + b'b'", "b'a'.encode()",
 ])  # fmt: skip
 def test_other_expressions_stay_expressions(text):
-    found = value(text)
+    found = value(text, name="x", three=3)
     assert isinstance(found, RuntimeValue)
     assert found == text
 
@@ -76,7 +99,17 @@ def test_text_does_not_grow_without_bound():
     lines = ["a0 = 'x' * 1", "b0 = 'abcdefgh'"]
     lines += [f"b{n + 1} = b{n} + b{n}" for n in range(80)]
     lines += ["c0 = [1, 2]", *(f"c{n + 1} = [c{n}, c{n}]" for n in range(80))]
+    for kind, double in {
+        "f": "f'{%s}{%s}'",
+        "p": "'%%s%%s' %% (%s, %s)",
+        "g": "'{}{}'.format(%s, %s)",
+    }.items():
+        lines += [f"{kind}0 = 'abcdefgh'"]
+        lines += [f"{kind}{n + 1} = " + double % (f"{kind}{n}", f"{kind}{n}") for n in range(80)]
+    lines += ["j0 = 'abcdefgh'", *(f"j{n + 1} = os.path.join(j{n}, j{n})" for n in range(80))]
     names = bound_literals(ast.parse("\n".join(lines)))
+    assert all(names[f"{kind}5"] == "abcdefgh" * 32 for kind in "fpg")
+    assert {"f80", "p80", "g80", "j80"}.isdisjoint(names)
     assert names["b5"] == "abcdefgh" * 32
     assert max(len(text) for text in names.values() if isinstance(text, str)) <= 1 << 16
     assert "b80" not in names
@@ -115,6 +148,16 @@ def test_only_names_bound_once_count(text, bound):
     tree = ast.parse(text)
     assert ("x" in bound_once(tree)) == bound
     assert ("x" in bound_literals(tree)) == bound
+
+
+@pytest.mark.parametrize("text", [
+    "f'{raw}'", "'%s' % raw", "'{}'.format(raw)", "os.path.join('/d', raw)", "raw + '/d'", "'%s' % items", "str(raw)",
+])  # fmt: skip
+def test_a_name_bound_to_bytes_or_items_is_put_into_no_text(text):
+    names = bound_literals(ast.parse("raw = b'/d'\nitems = ('a',)"))
+    assert value("raw", **names) == "/d"
+    assert type(value("raw", **names)) is type(value("[raw]", **names)[0]) is str
+    assert isinstance(value(text, **names), RuntimeValue)
 
 
 def test_names_follow_names():

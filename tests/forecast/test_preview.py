@@ -237,6 +237,8 @@ REFUSED = [
      {"surface": "mindspore-cpu"}),
     (Graph("g", (), (Op("a", "x/y", (), {}, (F,)),)), {}, FormatError, "dump/operator-name", {}),
     *[("mlp", {"iterations": got}, FormatError, "dump/iterations", {"got": got}) for got in (0, -1, 10**9)],
+    *[("mlp", {"seed": got}, GraphError, "core/seed", {"got": got}) for got in (-1, 1.5, True)],
+    ("mlp", {"ranks": 0}, GraphError, "graph/integer", {"subject": "ranks", "got": 0}),
     # what a graph is compiled for is checked as for a run
     ("mlp", {"device": "a9"}, GraphError, "core/choice", {}),
     ("mlp", {"device": "reference", "precision_mode": "force_fp16"}, GraphError, "run/reference-precision", {}),

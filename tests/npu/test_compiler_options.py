@@ -103,9 +103,9 @@ def test_kept_operators_stay_in_float32_and_a_clean_run_accuses_nobody(capsys, m
     (place / "keep.cfg").write_text(KEEP + "no/such\n")
     status, _, said = simulated(capsys, model, place / "tree", options)
     assert status == 0
-    first, what, second = said.splitlines()
-    assert first == f"{options}: no effect in the simulation: log"
+    what, first, second = said.splitlines()
     assert what.startswith("simulating acl")
+    assert first == f"{options}: no effect in the simulation: log"
     assert second == "options of the compiler name operators that are not in the network: no/such"
     found = dtypes(place / "tree")
     assert (found["conv1_Conv"], found["soft_0"], found["fc"]) == ("float32", "float32", "float16")

@@ -140,8 +140,9 @@ def preview(
     """Forecast operators, files and bytes of a dump before the run."""
     from workbench.forecast.preview import preview as predict
 
+    told: list[Message] = []
     form = _load(file, surface)
-    asked = compiler_options(ge_options, precision_mode, fusion)
+    asked = compiler_options(ge_options, precision_mode, fusion, told.append)
     result = predict(
         form,
         graph,
@@ -154,6 +155,8 @@ def preview(
         quantization=quantization or None,
         schedule=places_of(schedule),
     )
+    for said in told:
+        print_lines(said, err=True)
     if json:
         print_json(result.to_dict())
     else:

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.cli.commands import flag, option, repeated
-from workbench.cli.terminal import print_lines
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.npu.precision.options import CompilerOptions
 
@@ -92,8 +91,13 @@ def places_of(text: str) -> list[int] | None:
     return [int(place) for place in places]
 
 
-def compiler_options(file: str, precision_mode: str, fusion: str) -> CompilerOptions:
-    """What ``--ge-options`` asks for, or the options beside it; raises WorkbenchError for what both say."""
+def compiler_options(
+    file: str, precision_mode: str, fusion: str, report: Callable[[Message], None]
+) -> CompilerOptions:
+    """What ``--ge-options`` asks for, or the options beside it; raises WorkbenchError for what both say.
+
+    ``report`` is told of options that change nothing in the simulation.
+    """
     from workbench.npu.precision.modes import Precision
     from workbench.npu.precision.options import CompilerOptions, read_compiler_options
 
@@ -108,6 +112,6 @@ def compiler_options(file: str, precision_mode: str, fusion: str) -> CompilerOpt
     if fusion and found.fusion != "on":
         raise WorkbenchError("cli/said-twice", option="--fusion", file=file)
     if found.others:
-        print_lines(Message("cli/options-left", file=file, names=found.others), err=True)
+        report(Message("cli/options-left", file=file, names=found.others))
     asked = replace(own, mode=precision_mode or own.mode)
     return found._replace(precision=asked, fusion=fusion or found.fusion)

@@ -111,7 +111,7 @@ def simulate(
 
     told: list[Message] = []
     variables_of_run, order = variables(env), places_of(schedule)
-    asked = compiler_options(ge_options, precision_mode, fusion)
+    asked = compiler_options(ge_options, precision_mode, fusion, told.append)
     inputs, shapes = inputs_of(input_), shapes_of(shape)
     shared_by = as_parallel(parallel, ranks)
     ranks = ranks if shared_by is None else shared_by.ranks

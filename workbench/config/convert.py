@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.explain import part_name, part_words, runtime_settings
 from workbench.config.form.settings import Section
+from workbench.config.ge.options import BOTH, WRONG
 from workbench.config.surface import Lowered
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 
     from workbench.config.judge import Judged
     from workbench.config.surface import Surface
+    from workbench.core.problems import Problem
 
 STATISTIC_PARTS = ("statistics", "statistics_on", "statistics_precision")
 TENSOR_PARTS = ("sample", "files", "host_format")
 KIND_PARTS = {"overflow": ("overflow", "limit"), "exception": ("detail",), "watch": ("watched",)}
 """Parts that mean something to one kind of dump only."""
+REFUSED = (WRONG, BOTH)
+"""Codes with which the graph engine refuses a session."""
 
 
 def convert(judged: Judged, target: Surface) -> Lowered:
@@ -28,7 +32,10 @@ def convert(judged: Judged, target: Surface) -> Lowered:
     plan = judged.plan()
     lowered = target.from_plan(plan)
     left = [Message("config/lost-key", path=path) for path in extra_keys(judged.settings)]
-    left += unplanned(judged, plan)
+    refused = [Message("config/lost-refused", problem=one.message) for one in refusals(judged)]
+    left += refused or unplanned(
+        judged, plan
+    )  # in a session that is refused no setting does anything
     left += [
         Message("config/lost-run-time", path=path) for path in runtime_settings(judged.problems)
     ]
@@ -59,6 +66,12 @@ def idle_parts(plan: DumpPlan) -> set[str]:
     silent.update(STATISTIC_PARTS if plan.saved == "tensor" else ())
     silent.update(TENSOR_PARTS if plan.saved == "statistic" else ())
     return silent
+
+
+def refusals(judged: Judged) -> list[Problem]:
+    """Return for what the graph engine refuses the session of an accepted form, so that nothing is dumped."""
+    said = [one for one in judged.problems if one.severity == "warning" and one.code in REFUSED]
+    return said if judged.plan().iterations.ranges == () else []
 
 
 def unplanned(judged: Judged, plan: DumpPlan) -> Iterator[Message]:

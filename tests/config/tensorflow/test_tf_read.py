@@ -204,6 +204,45 @@ def test_the_last_of_two_values_counts_and_is_reported():
     assert twice == [("dump.dump_step", 4)]
 
 
+HELPER = "def set_dump(optimizer):\n    optimizer.parameter_map['dump_path'].s = b'/d'\n{}\n"
+HELPED = "    optimizer.parameter_map['dump_step'].s = b'3'\n"
+SESSION = "sess = tf.Session(config=config)\n"
+SECOND = NAMED.replace("op", "second", 1).replace("op.name", "second.name")
+PATH = "op.parameter_map['dump_path'].s = b'/own'\n"
+DUMPS = "op.parameter_map['enable_dump'].b = True\n"
+GIVEN = "set_dump(op)\n"
+FALLS = "if args.dump:\n    set_dump(op)\n"
+
+
+@pytest.mark.parametrize(("text", "expected", "rules"), [
+    (HELPER.format(HELPED) + NAMED + "set_dump(op)\n", {"dump_path": "/d", "dump_step": "3"}, ""),
+    (HELPER.format(HELPED) + NAMED + "set_dump(optimizer=op)\n", {"dump_path": "/d", "dump_step": "3"}, ""),
+    (HELPER.format("") + NAMED + "set_dump(op)\nop.parameter_map.clear()\n", {}, "changed-map"),
+    (HELPER.format("") + NAMED + PATH + "set_dump(op)\n", {"dump_path": "/d"}, "duplicate-key"),
+    (HELPER.format("") + NAMED + "set_dump(op)\n" + PATH, {"dump_path": "/own"}, "duplicate-key"),
+    (HELPER.format("") + NAMED + DUMPS + GIVEN + SECOND + "set_dump(second)\n", ON | {"dump_path": "/d"}, ""),
+    (HELPER.format("") + NAMED + DUMPS + "set_dump(op)\n" + SECOND, ON | {"dump_path": "/d"}, "several-optimizers"),
+    (HELPER.format("") + NAMED + DUMPS + FALLS, ON | {"dump_path": "/d"}, "conditional"),
+    (HELPER.format("") + NAMED + "set_dump(other)\n", {"dump_path": "/d"}, ""),
+    (HELPER.format("") + ADD + "set_dump(op)\n", {"dump_path": "/d"}, ""),
+    (NAMED + "set_dump(op)\n" + HELPER.format(""), {"dump_path": "/d"}, ""),
+    (HELPER.format("") + NAMED + "set_dump(op)\n" * 2, {"dump_path": "/d"}, ""),
+    (HELPER.format("") * 2 + NAMED + "set_dump(op)\n", {"dump_path": "/d"}, "duplicate-key"),
+    (HELPER.format("") + NAMED, {"dump_path": "/d"}, ""),
+])  # fmt: skip
+def test_what_a_function_sets_is_the_settings_of_the_block_that_it_is_given(text, expected, rules):
+    config = surfaces.read(text + SESSION, "tensorflow")
+    assert config.data.get("dump", {}) == expected
+    found = {"several-optimizers", "conditional", "changed-map", "duplicate-key", "missing"}
+    assert {one.id for one in config.check()} & found == {*rules.split()}
+
+
+def test_what_a_function_sets_on_a_configuration_that_no_session_gets_is_not_judged():
+    path = HELPER.format("").replace("b'/d'", "b''") + NAMED + DUMPS + "set_dump(op)\n"
+    assert not surfaces.read(path + SESSION, "tensorflow").accepted()
+    assert surfaces.read(path + "sess = tf.Session()\n", "tensorflow").accepted()
+
+
 TWO_BLOCKS = """
 def main(_):
     session_config = tf.ConfigProto()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import math
+import posixpath
+import re
 import warnings
 from collections import Counter
 from contextlib import suppress
@@ -17,7 +19,7 @@ from workbench.config.form.settings import RuntimeValue
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 MAX_CHARACTERS = 1_000_000
 """Longest script that is read."""
@@ -133,12 +135,20 @@ def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     """Value of an expression, `RuntimeValue` if only a run knows it.
 
     Knows constants, lists and tuples, signs, ``not``, joined strings, names of ``names``, the wrappers
-    ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode`` of text, and ``str`` of a whole number.
+    ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode`` of text, and ``str`` of a whole number; text with such
+    parts put in by ``f"{…}"``, ``"%s" % …``, ``"{}".format(…)`` and ``os.path.join(…)``. Bytes are given as text.
     """
     try:
-        return _value(node, names or {})
+        return _plain(_value(node, names or {}))
     except (_Unknown, RecursionError):
         return runtime_value(node)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a form holds it: bytes are text."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, _Bytes) else value
 
 
 def runtime_value(node: ast.expr) -> RuntimeValue:
@@ -148,6 +158,12 @@ def runtime_value(node: ast.expr) -> RuntimeValue:
 
 class _Unknown(Exception):
     pass
+
+
+class _Bytes(str):
+    """What a script holds as bytes: it joins no text, and put into text it stands there as ``b'…'``."""
+
+    __slots__ = ()
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
@@ -161,11 +177,12 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         case ast.UnaryOp(op=op, operand=operand):
             return _changed(op, _value(operand, names))
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            one, two = _value(left, names), _value(right, names)
-            if isinstance(one, str) and isinstance(two, str) and len(one + two) <= _MAX_JOINED:
-                return one + two
-        case ast.JoinedStr(values=parts) if all(isinstance(part, ast.Constant) for part in parts):
-            return "".join(_value(part, names) for part in parts)
+            return _joined(_value(left, names), _value(right, names))
+        case ast.BinOp(left=left, op=ast.Mod(), right=right):
+            items = right.elts if isinstance(right, ast.Tuple) else [right]
+            return _filled(_value(left, names), _PERCENT, _texts(items, names))
+        case ast.JoinedStr(values=parts):
+            return "".join(_sized(_texts(map(_inserted, parts), names)))
         case ast.NamedExpr(value=inner):
             return _value(inner, names)
         case ast.Call():
@@ -184,26 +201,88 @@ def _changed(op: ast.unaryop, value: Any) -> Any:
     raise _Unknown
 
 
-def _text_of(call: ast.Call, names: dict[str, Any]) -> Any:
-    """Text that a call leaves as it is, or the digits of a whole number.
+def _joined(one: Any, two: Any) -> str:
+    if not isinstance(one, str) or type(one) is not type(two):
+        raise _Unknown
+    return type(one)("".join(_sized([one, two])))
 
-    What ``as_bytes`` refuses stays as it is, so that its type is judged.
-    """
+
+def _sized(parts: Sequence[str]) -> Sequence[str]:
+    """Parts of a text, unless it would be long."""
+    if sum(map(len, parts)) > _MAX_JOINED:
+        raise _Unknown
+    return parts
+
+
+_PERCENT = re.compile(r"(?:[^%]|%s|%%)*")
+_BRACES = re.compile(r"(?:[^{}]|\{\}|\{\{|\}\})*")
+"""Text whose places say nothing of how to write what they take; doubled signs mean themselves."""
+
+
+def _filled(text: Any, plain: re.Pattern[str], parts: list[str]) -> str:
+    """Text with parts in its places, as Python puts them there."""
+    if type(text) is not str or not plain.fullmatch(text):
+        raise _Unknown
+    _sized([text, *parts])
+    try:
+        return text % tuple(parts) if plain is _PERCENT else text.format(*parts)
+    except (TypeError, IndexError) as error:  # more places than parts, or fewer
+        raise _Unknown from error
+
+
+def _inserted(part: ast.expr) -> ast.expr:
+    """What stands in braces of an f-string that say no more, or the text between them."""
+    if not isinstance(part, ast.FormattedValue):
+        return part
+    if part.format_spec is not None or part.conversion not in (-1, ord("s")):
+        raise _Unknown
+    return part.value
+
+
+def _texts(nodes: Iterable[ast.expr], names: dict[str, Any]) -> list[str]:
+    """``str`` of values that it leaves as they are written: text and whole numbers."""
+    return [_text(_value(node, names)) for node in nodes]
+
+
+def _text(value: Any) -> str:
+    if type(value) is str or type(value) is int:
+        return str(value)
+    raise _Unknown
+
+
+def _text_of(call: ast.Call, names: dict[str, Any]) -> Any:
+    """Text or bytes that a call makes of what is known."""
     match call:
-        case ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_]):
-            return _value(inner, names)
+        case ast.Call(func=ast.Attribute(value=inner, attr="format"), args=parts, keywords=[]):
+            return _filled(_value(inner, names), _BRACES, _texts(parts, names))
+        case ast.Call(func=ast.Attribute(attr="join"), args=[_, *_] as parts, keywords=[]):
+            found = [_value(part, names) for part in parts]
+            if dotted(call.func) == "os.path.join" and all(type(part) is str for part in found):
+                return posixpath.join(*_sized(found))
         case (
-            ast.Call(func=ast.Attribute(value=inner, attr="encode"))
-            | ast.Call(func=ast.Name(id="bytes" | "str"), args=[inner, *_])
+            ast.Call(
+                func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str" as name), args=[inner, *_]
+            )
+            | ast.Call(func=ast.Attribute(value=inner, attr="encode" as name))
+            | ast.Call(func=ast.Name(id="bytes" | "str" as name), args=[inner, *_])
         ):
-            value = _value(inner, names)
-            if isinstance(value, str):
-                return value
-            if type(value) is int and isinstance(call.func, ast.Name) and call.func.id == "str":
-                return str(value)
+            return _converted(name, _value(inner, names), decodes=len(call.args) > 1)
         case _:
             pass
     raise _Unknown
+
+
+def _converted(name: str, value: Any, *, decodes: bool) -> Any:
+    """What a call makes of a value: bytes, or text; what ``as_bytes`` refuses stays, so that its type is judged."""
+    if name.startswith("as_"):
+        made = _Bytes if name == "as_bytes" else str
+        return made(value) if isinstance(value, str) else value
+    if name == "str" and not decodes:
+        return _text(value)
+    taken = {"str": (_Bytes,), "encode": (str,), "bytes": (str, _Bytes)}
+    if type(value) not in taken[name]:
+        raise _Unknown
+    return str(value) if name == "str" else _Bytes(value)
 
 
 def _is_list(node: ast.expr, names: dict[str, Any]) -> bool:
@@ -214,7 +293,7 @@ def _is_list(node: ast.expr, names: dict[str, Any]) -> bool:
 def _constant(value: Any) -> Any:
     """Value of a constant, if a form can hold it: whole text, finite numbers of sane length."""
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return _Bytes(value.decode("utf-8", "replace"))
     if isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value):
         return value
     if value is None or (isinstance(value, int) and value.bit_length() <= _MAX_BITS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,8 @@ class ScriptFacts:
     ``aliases`` are names of a function for members of what is known, ``changes`` what happens to a map of
     parameters beside the setting of members, with lines. ``meaning`` says what names of the script are called
     where they come from, empty if they have nothing to do with npu_bridge; ``bare`` are parameters that are set
-    without a proto member.
+    without a proto member. ``functions`` are those of the script, ``None`` where a name stands for several;
+    ``handed`` says of a block that is a function's parameter whether every call gives another block for it.
     """
 
     tree: ast.Module
@@ -127,6 +128,8 @@ class ScriptFacts:
     latest: dict[tuple[str, str, str], OptimizerBlock] = field(default_factory=dict)
     aliases: dict[tuple[str, str], ast.expr] = field(default_factory=dict)
     changes: list[tuple[str, int]] = field(default_factory=list)
+    functions: dict[str, ast.FunctionDef | None] = field(default_factory=dict)
+    handed: dict[int, bool] = field(default_factory=dict)
 
     def add(self, block: OptimizerBlock) -> OptimizerBlock:
         """Keep a block, and find it by the names of its variable and its configuration."""
@@ -225,6 +228,10 @@ def find_facts(tree: ast.Module) -> ScriptFacts:
                 _deletion(facts, place, target)
         for call in calls_in(place.node):
             _call(facts, place, call)
+        if isinstance(place.node, ast.FunctionDef) and not place.scope:
+            name = place.node.name
+            facts.functions[name] = None if name in facts.functions else place.node
+    facts.blocks[:] = [one for one in facts.blocks if not facts.handed.get(id(one))]
     return facts
 
 
@@ -406,6 +413,7 @@ def _call(facts: ScriptFacts, place: Place, call: ast.Call) -> None:
     name = _meant(facts, call)
     facts.calls.setdefault(name, call.lineno)
     _of_map(facts, place, call)
+    _hand(facts, place, call)
     if name in USES:
         _use(facts, place.scope, call, USES[name])
     if name == "DumpConfig":
@@ -414,6 +422,42 @@ def _call(facts: ScriptFacts, place: Place, call: ast.Call) -> None:
         facts.runs.append(_arguments(place, call, RUN_ARGUMENTS, facts))
     for variable in variables_set(call, facts.names):
         _variable(facts, variable)
+
+
+_MOST_HANDED = 1000
+"""Settings of a function that a call hands on; more are read where they stand."""
+
+
+def _hand(facts: ScriptFacts, place: Place, call: ast.Call) -> None:
+    """Let a block that a function is given have what the function sets: ``set_dump(custom_op)``.
+
+    The function stands before the call. Where it cannot be told which block is meant, its own stays.
+    """
+    function = facts.functions.get(called(call)) if isinstance(call.func, ast.Name) else None
+    if function is None:
+        return
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    arguments = dict(zip(names, call.args, strict=False))
+    arguments |= {one.arg: one.value for one in call.keywords if one.arg is not None}
+    for name, argument in arguments.items():
+        own = facts.latest.get((f".{function.name}", "variable", name))
+        if own is None or own.config:
+            continue
+        block = facts.nearest(place.scope, "variable", source_of(argument))
+        told = _give(own, block, place) if block is not None and block is not own else False
+        facts.handed[id(own)] = told and facts.handed.get(id(own), True)
+
+
+def _give(own: OptimizerBlock, block: OptimizerBlock, place: Place) -> bool:
+    """Give a block the settings of a function's own; ``False`` if they cannot be told to be those of the block."""
+    guards = [entry.guard for entry in own.entries if entry.guard is not None]
+    if block.name is None or len(own.entries) > _MOST_HANDED or (place.guard and guards):
+        return False
+    there = {id(one.node) for one in block.entries}  # of a call before
+    new = [one for one in own.entries if id(one.node) not in there]
+    block.entries += [replace(one, guard=one.guard or place.guard) for one in new]
+    block.extra += own.extra
+    return True
 
 
 def _use(facts: ScriptFacts, scope: str, call: ast.Call, role: str) -> None:

@@ -193,6 +193,7 @@ _PARTS: dict[str, str] = {
     "lost-part": "{part}: not supported ({here} → {there})",
     "lost-key": "unknown key {path} is dropped",
     "lost-setting": "{path} {got!r} is not supported and is dropped",
+    "lost-refused": "nothing is dumped there either: {problem}",
     "lost-run-time": "{path} is known only at run time and is dropped",
     "lost-open": "{problem}; fill it in",
     "lost-operators": "{operators} cannot be selected",
