@@ -30,7 +30,9 @@ DASHBOARD = ROOT / "notebooks" / "dashboard.ipynb"
 ALLOWED = {"workbench", "numpy", "pandas", "matplotlib", "json", "onnx", "pathlib", "runpy"}
 LINES, SECONDS = 12, 60
 LONGER = {"10_job_of_64_ranks": 240}
-"""Seconds of a notebook that takes more: two cores, which other tests may take."""
+"""Seconds of a notebook that takes more: two cores, which other tests may take. It is for the nightly run."""
+
+DAILY = [path for path in NOTEBOOKS if path.stem not in LONGER]
 
 CONV3 = "Default/conv3-Conv2d/Conv2D-op0"
 FC = "Default/fc-Dense/MatMul-op0"
@@ -206,7 +208,7 @@ def test_every_notebook_has_its_answers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", nightly(NOTEBOOKS, DAILY), ids=lambda path: path.stem)
 def test_a_notebook_gives_its_answers_in_order(executed, path):
     book, _, _, seconds = executed(path)
     said = "\n".join(text for cell in book.cells if "outputs" in cell for text in texts(cell))

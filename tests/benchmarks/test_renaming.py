@@ -16,6 +16,8 @@ from diagnosing.tables import alarm, hit, seen
 from kit.trees import contents
 from workbench.npu.faults import FAULTS, Fault
 
+pytestmark = pytest.mark.exhaustive  # three seeds of the benchmark, each of them twice
+
 SEEDS = {22: ("lenet", "mlp"), 29: ("mlp",), 33: ("mlp",)}
 """Seeds, and small models that they deal: on surfaces of MindSpore, of AscendCL and of torchair."""
 
