@@ -220,7 +220,7 @@ def test_a_notebook_gives_its_answers_in_order(executed, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", nightly(NOTEBOOKS, DAILY), ids=lambda path: path.stem)
 def test_a_notebook_ends_with_the_report_and_writes_nowhere_else(executed, path):
     book, copy, new, _ = executed(path)
     report = f"build/{path.stem}.html"

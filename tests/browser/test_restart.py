@@ -15,6 +15,9 @@ FAULT = f"scaled-output:{GUILTY}:2"
 RESTART = within(
     60, "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
 )
+CUT_OFF = "[anywidget] Failed to initialize model."
+"""What anywidget says of a widget that was about to be shown when its kernel ended."""
+
 FORM = "import workbench as wb\nbench = wb.Workbench.resume()\npanel = bench.form()\npanel"
 
 
@@ -63,6 +66,7 @@ def test_settings_notes_map_filters_and_selection_are_there_again(user, lab):
     assert python(page, "print('bench' in globals())") == "False"
     lab.command(page, "notebook:clear-all-cell-outputs")  # the panel of before is dead
     page.locator(".workbench-tabs").wait_for(state="detached")
+    user.trouble[:] = [said for said in user.trouble if said != CUT_OFF]
     python(page, FORM)
     operator = page.get_by_role("tab", name=label("ui/operator"), exact=True)
     expect(operator).to_have_attribute("aria-selected", "true")

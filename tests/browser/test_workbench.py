@@ -123,6 +123,7 @@ def test_the_copied_code_gives_the_same_result(user):
     tab(page, "ui/run")
     button(page, "ui/copy-as-code").click()
     copied(page)
+    page.wait_for_function("async () => (await navigator.clipboard.readText()) !== ''")
     code = page.evaluate("() => navigator.clipboard.readText()")
     assert FAULT in code
     outputs = page.evaluate(RUN_CODE, code + "\nprint(comparison.sentence)")
