@@ -19,7 +19,7 @@ from workbench.core.words import Message
 from workbench.network.models import load_graph
 from workbench.scale import run
 from workbench.scale.job import JobResult
-from workbench.scale.joining import AskedLayouts, find_layouts
+from workbench.scale.job_layouts import AskedLayouts, find_layouts
 from workbench.scale.layouts import parse_layouts
 from workbench.scale.parts import list_tree
 from workbench.scale.said import ledger_said, lines

@@ -15,7 +15,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.files import file_content, write_text
 from workbench.scale.engine import connected, distributed, done_before, run_units
 from workbench.scale.job import FILE, Diagnosis, JobAxes, JobResult
-from workbench.scale.joining import AskedLayouts, find_layouts
+from workbench.scale.job_layouts import AskedLayouts, find_layouts
 from workbench.scale.merge import merge_joined, merge_units
 from workbench.scale.parts import list_tree
 from workbench.scale.reading import read_unit

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.comparison.differing import Depth
-    from workbench.scale.joining import JobLayouts
+    from workbench.scale.job_layouts import JobLayouts
     from workbench.scale.parts import Part, Tree
 
     Places = Mapping[tuple[int, int], Part]

@@ -10,7 +10,7 @@ from workbench.core.errors import AlignError
 from workbench.graph.graph import Op
 from workbench.run.parallel import Parallel
 from workbench.scale.layouts import join_tensor, parse_layout
-from workbench.scale.layouts.infer import group_of_op, tell_parallel
+from workbench.scale.layouts.tell_axes import group_of_op, tell_parallel
 
 SAME, TWO = [{"a"}] * 4, [{"a"}, {"a"}, {"b"}, {"b"}]
 

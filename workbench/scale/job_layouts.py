@@ -11,7 +11,7 @@ from workbench.core.errors import AlignError
 from workbench.run.parallel import Parallel
 from workbench.scale.layouts import LayoutTable, job_of, read_layouts, tell_layouts
 from workbench.scale.layouts.files import GIVEN, INFERRED
-from workbench.scale.layouts.infer import are_proven, group_of_op, tell_parallel
+from workbench.scale.layouts.tell_axes import are_proven, group_of_op, tell_parallel
 from workbench.scale.parts import merge_parts, read_part
 from workbench.scale.units import spans
 
