@@ -23,7 +23,7 @@ from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import SourceFrame
 from workbench.show.columns import shown_statuses
-from workbench.show.json_result import from_json, to_json
+from workbench.show.json_result import from_json, without_operators
 from workbench.show.words import UNMATCHED
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def to_parquet(result: Result, more: Mapping[bytes, bytes] | None = None) -> byt
     pa = load_pyarrow()
     rows = result.columns
     columns = [*_columns(pa, rows), *_metrics(pa, rows)]
-    rest = json.dumps(to_json(result) | {"operators": []}, allow_nan=False)
+    rest = json.dumps(without_operators(result), allow_nan=False)
     about = {METADATA: rest.encode(), **(more or {}), _DIGEST: _UNSIGNED}
     schema = pa.schema([field for field, _ in columns], about)
     table = pa.Table.from_arrays([array for _, array in columns], schema=schema)

@@ -61,14 +61,16 @@ def to_json(result: Result) -> dict[str, Any]:
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
-    found = _parts(result, _operators)
-    return {key: [*value] if isinstance(value, Iterator) else value for key, value in found}
+    return dict(json.loads(dumps(result)))
 
 
-def _parts(
-    result: Result, operators: Callable[[Rows, bool], Iterator[object]]
-) -> Iterator[tuple[str, object]]:
-    """Keys and values in order; the ``operators`` are made one by one."""
+def without_operators(result: Result) -> dict[str, Any]:
+    """Return `to_json` with an empty list of operators, which are most of it."""
+    return {key: [] if key == "operators" else value for key, value in _parts(result)}
+
+
+def _parts(result: Result) -> Iterator[tuple[str, object]]:
+    """Keys and values in order; the ``operators`` are texts that are made one by one."""
     several = result.by_rank
     yield "schema", SCHEMA
     yield "verdict", result.verdict
@@ -85,7 +87,7 @@ def _parts(
     )
     findings = [_finding(one) | _looks(one) | _ranked(one, several) for one in result.findings]
     yield "findings", findings
-    yield "operators", operators(result.columns, several)
+    yield "operators", _operators(result.columns, several)
     if result.iterations:
         yield "iterations", [_iteration(step) for step in result.iterations]
     if result.overrides:
@@ -132,7 +134,7 @@ def pieces(result: Result) -> Iterator[str]:
     slow encoder, twenty times slower on large results.
     """
     before = "{\n"
-    for key, value in _parts(result, _operator_texts):
+    for key, value in _parts(result):
         yield f"{before}{_encode(key)}: "
         yield from map(json_visible, _lines(value))
         before = ",\n"
@@ -211,15 +213,11 @@ _WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
 """Figures of operators that stand there if one of any operator is known."""
 
 
-def _operators(rows: Rows, several: bool) -> Iterator[dict[str, Any]]:
-    """Every pair; its rank where there are several, own errors if one is known of any."""
-    for some, keys in _pieces_of(rows, several):
-        columns = [_values(some, key) for key in keys]
-        yield from (dict(zip(keys, values, strict=True)) for values in zip(*columns, strict=True))
+def _operators(rows: Rows, several: bool) -> Iterator[str]:
+    """Yield the text of every pair, put together of whole columns: no pair is an object on the way.
 
-
-def _operator_texts(rows: Rows, several: bool) -> Iterator[str]:
-    """Yield what `_operators` gives as text, put together of whole columns: no pair is an object on the way."""
+    Its rank stands there where there are several, own errors if one is known of any.
+    """
     for some, keys in _pieces_of(rows, several):
         line = _template(keys)
         yield from map(line.__mod__, zip(*(_texts(some, key) for key in keys), strict=True))
@@ -236,25 +234,15 @@ def _pieces_of(rows: Rows, several: bool) -> Iterator[tuple[Rows, tuple[str, ...
         yield rows.take(pairs[first : first + _AT_ONCE].tolist()), keys
 
 
-def _values(rows: Rows, key: str) -> list[Any]:
-    """What is said of pairs under a key."""
-    if key == "match":
-        matches = zip(rows.column("match_rule"), _values(rows, "match_score"), strict=True)
-        return [{"rule": rule, "score": score} for rule, score in matches]
-    if key == "metrics":
-        return [*map(_metrics, rows.metric_values())]
-    return rows.column(key, _MADE.get(key))
-
-
 def _texts(rows: Rows, key: str) -> list[str]:
-    """Return the texts of what `_values` gives: what many rows say is put into words once."""
+    """Return the texts of what pairs have under a key: what many of them say is put into words once."""
     if key == "match":
         matches = zip(_texts(rows, "match_rule"), _texts(rows, "match_score"), strict=True)
         return [f'{{"rule": {rule}, "score": {score}}}' for rule, score in matches]
     if key == "metrics":
         return _metric_texts(rows)
     if rows.table.declared.formats[key] == TEXT:
-        made = _MADE.get(key)
+        made = _JSON_VALUES.get(key)
         return rows.column(key, _encode if made is None else lambda value: _encode(made(value)))
     return [
         repr(value) if value is not None and math.isfinite(value) else _encode(_number(value))
@@ -315,7 +303,7 @@ def _number(value: float | None) -> float | str | None:
     return None if value is None else json_number(float(value))
 
 
-_MADE: dict[str, Callable[[Any], Any]] = {
+_JSON_VALUES: dict[str, Callable[[Any], Any]] = {
     "reason": str, "source": _source, "match_score": _number,
     **dict.fromkeys(_WHERE_KNOWN, _number),
 }  # fmt: skip
