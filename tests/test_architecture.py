@@ -132,6 +132,7 @@ HOUSED = (
     "simulation",
     "ascendcl",
     "forecast",
+    "show",
     "views",
     "session",
     "scale",

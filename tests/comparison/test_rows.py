@@ -47,7 +47,7 @@ def test_every_attribute_is_a_declared_column_and_whole_columns_say_the_same():
     assert names == {one.name for one in ROWS.columns} - {"titles", "first"}
     for name in names:
         assert repr(rows.column(name)) == repr([getattr(row, name) for row in MADE]), name
-    assert repr(rows.metrics) == repr(rows.metric_values())
+    assert repr(rows.metrics) == repr([row.metrics for row in MADE])
     assert rows.titles == (
         "RelativeEuclideanDistance",
         "CosineSimilarity",
@@ -138,6 +138,19 @@ MOST, MOST_PICKLED = 2048, 512
 """Bytes a pair: of two dumps and their result in memory (1,790 on CPython 3.11), of a result on its way (75)."""
 
 
+def bytes_held(paths):
+    """Bytes that two dumps and their result take, the result, and how many dumps there are."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        dumps = [*map(load, paths)]
+        result = compare_dumps(*dumps).result
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0], result, len(dumps)
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_pair_of_two_dumps_and_its_result_take_few_bytes(tmp_path):
     graph = small.chain(*["MatMul", "ReLU", "Tanh"] * 120)
     shots = small.shoot(graph, small.given(graph))
@@ -146,16 +159,9 @@ def test_a_pair_of_two_dumps_and_its_result_take_few_bytes(tmp_path):
         small.on_disk(tmp_path / name, some, graph) for name, some in (("a", other), ("b", shots))
     ]
     compare_dumps(*map(load, paths))  # what is kept for every comparison is no part of this one
-    gc.collect()
-    tracemalloc.start()
-    try:
-        dumps = [*map(load, paths)]
-        result = compare_dumps(*dumps).result
-        gc.collect()
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
+    # Python's own table of names may grow at any moment, by megabytes: not in both
+    held, result, dumps = min((bytes_held(paths) for _ in range(2)), key=lambda found: found[0])
     pairs = result.coverage.matched
-    assert (pairs > 900, result.verdict, len(dumps)) == (True, "fail", 2)
+    assert (pairs > 900, result.verdict, dumps) == (True, "fail", 2)
     assert held / pairs < MOST
     assert len(pickle.dumps(result)) / pairs < MOST_PICKLED

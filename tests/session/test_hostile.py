@@ -135,7 +135,7 @@ def test_plots_draw_names_as_they_are(found):
     "key", ["maths", "braces", "percent", "colour", "surrogate", "override", "arabic", "long"]
 )
 def test_a_plot_can_carry_any_name(key):
-    from workbench.show.plots import divergence_svg
+    from workbench.show.plots.divergence import divergence_svg
 
     made = wb.Comparison(hostile.blaming(NAMES[key]))
     text = divergence_svg(made.result)

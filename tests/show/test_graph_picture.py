@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.show.graph_picture import HIGH, WIDE, Edge, Neighbourhood, Node, drawn
+from workbench.show.plots.graph_picture import HIGH, WIDE, Edge, Neighbourhood, Node, drawn
 
 
 def neighbourhood(levels, edges=(), hidden=None):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from kit.build.sample_results import network_result
-from workbench.show.kept_look import NAMED, SETTINGS, kept_look, look_again
-from workbench.show.look import Look
+from workbench.show.look.kept_look import NAMED, SETTINGS, kept_look, look_again
+from workbench.show.look.look import Look
 
 RESULT = network_result(30, 1)
 SHUFFLED = replace(RESULT, rows=tuple(random.Random(3).sample(RESULT.rows, len(RESULT.rows))))

@@ -3,7 +3,7 @@
 import math
 
 from kit.build.sample_results import make_row
-from workbench.show.landmarks import largest_jump
+from workbench.show.look.landmarks import largest_jump
 
 
 def test_the_largest_jump_is_where_an_error_grows_most_beyond_what_explains_it():

@@ -5,7 +5,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import network_result
 from kit.words import refused
-from workbench.show.narrow import narrowed
+from workbench.show.look.narrow import narrowed
 
 RESULT = network_result(334, 2)
 COMPARISON = wb.Comparison(RESULT)

@@ -10,7 +10,7 @@ import pytest
 from kit.build.sample_results import make_row
 from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import ArraySource
-from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg, trend_svg
+from workbench.show.plots.operator import heat_svg, histogram_svg, scatter_svg, trend_svg
 
 RNG = np.random.default_rng(5)
 

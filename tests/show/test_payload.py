@@ -16,7 +16,7 @@ from workbench.comparison.results.regrade import regrade
 from workbench.comparison.rows import Rows
 from workbench.show import payload
 from workbench.show.json_result import dumps
-from workbench.show.landmarks import first_divergence, largest_jump
+from workbench.show.look.landmarks import first_divergence, largest_jump
 from workbench.show.payload import embed, explorer_data, left_out
 from workbench.show.tables import csv_text
 from workbench.ui.parts.source import Source

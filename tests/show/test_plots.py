@@ -10,7 +10,7 @@ import pytest
 import workbench.show
 from kit.build.sample_results import make_finding, make_result, make_row, network_result
 from kit.face.screen import label
-from workbench.show.plots import STYLES, divergence_figure, divergence_svg
+from workbench.show.plots.divergence import STYLES, divergence_figure, divergence_svg
 from workbench.show.words import STATUS_WORDS
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kit.build.sample_results import make_finding, make_result, make_row
 from workbench.core.words import Message
-from workbench.show.series import MAX_DECADES, positions, series
+from workbench.show.plots.series import MAX_DECADES, positions, series
 
 
 def drawn(*errors, **changes):

@@ -42,7 +42,7 @@ def real_threads(work_at_once):
 def blank_figures(monkeypatch):
     """Figures of matplotlib are empty: they take most of the time, and few tests look at what is drawn."""
     figures = {
-        "workbench.show.operator_plots.inline_svg": lambda draw, label, size: blank(label),
+        "workbench.show.plots.operator.inline_svg": lambda draw, label, size: blank(label),
         "workbench.show.report.divergence_svg": lambda result, **size: blank("divergence"),
     }
     with monkeypatch.context() as blanks:

@@ -17,7 +17,7 @@ from kit.cases import ONE_OF_A_KIND, nightly
 from kit.face.screen import Said, alerts_beside, alerts_in, is_control, label, walk
 from kit.words import refused
 from workbench.session.comparison import Comparison
-from workbench.show.look import look_data
+from workbench.show.look.look import look_data
 from workbench.ui.bench.session import session_data
 from workbench.ui.shell import PARTS
 

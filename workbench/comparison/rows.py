@@ -248,15 +248,6 @@ class Rows(Sequence[Row]):
         places = zip(self.column("titles"), self.column("first"), strict=True)
         return [Figures(titles, self._figures, first) for titles, first in places]
 
-    def metric_values(self) -> list[dict[str, float]]:
-        """Return the metrics of every row, as dictionaries of its own."""
-        found: list[dict[str, float]] = [{} for _ in range(len(self))]
-        for kind, at in self.kinds():
-            columns = kind.columns(self.figures_of(kind, at))
-            for number, values in zip(at.tolist(), zip(*columns, strict=True), strict=False):
-                found[number] = dict(zip(kind.places, values, strict=True))
-        return found
-
     def figures_of(self, kind: Titles, at: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the figures (rows, titles) of rows that have these titles."""
         found: NDArray[np.float64] = self.figures[

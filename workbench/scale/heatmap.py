@@ -95,7 +95,7 @@ def axes_of(job: JobResult) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def heatmap_figure(job: JobResult, value: str = "error") -> Figure:
     """Return the picture as a matplotlib Figure, which a notebook shows by itself and no pyplot knows."""
-    from workbench.show.plots import shown_figure
+    from workbench.show.plots.divergence import shown_figure
 
     found = cells(job, value)
     scale = _COLUMN / size_of(found)[0]

@@ -24,7 +24,7 @@ from workbench.scale.heatmap import (
     state_of,
 )
 from workbench.scale.said import ranks_said
-from workbench.show.plots import inline_svg
+from workbench.show.plots.divergence import inline_svg
 from workbench.show.templates import render
 
 if TYPE_CHECKING:

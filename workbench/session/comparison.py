@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from workbench.core.words.translate import Language
     from workbench.session.redump import RedumpConfig
-    from workbench.show.look import Look
+    from workbench.show.look.look import Look
     from workbench.show.tables import Order
     from workbench.views.extract import Extracted
     from workbench.views.index import Compared, RowIndex
@@ -49,8 +49,8 @@ class Comparison:
     """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
 
     ``selected`` is the row a user looks at; it starts at the first divergence. ``look`` is that and all else of
-    the view (see `workbench.show.look.Look`); every panel and explorer follows it. ``provenance`` are texts by title
-    that make the comparison again.
+    the view (see `workbench.show.look.look.Look`); every panel and explorer follows it. ``provenance`` are texts
+    by title that make the comparison again.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Comparison:
     def look(self) -> Look:
         """What is looked at: the selected row, filters, order."""
         from workbench.show.columns import columns
-        from workbench.show.look import Look
+        from workbench.show.look.look import Look
 
         first = self.first_divergence
         keys = [column.key for column in columns(self.result)]
@@ -195,7 +195,7 @@ class Comparison:
             First and last place in execution order, as the plot counts them.
         keep : callable (row) → bool
         """
-        from workbench.show.narrow import narrowed
+        from workbench.show.look.narrow import narrowed
 
         given: dict[str, Any] = {"op_type": op_type, "iteration": iteration, "rank": rank}
         given |= {"io": io, "rule": rule, "scope": scope, "file": file, "dtype": dtype}
@@ -262,7 +262,7 @@ class Comparison:
 
         Infinities and NaN are worse than any number, and what was not measured comes last.
         """
-        from workbench.show.narrow import ordered
+        from workbench.show.look.narrow import ordered
 
         rows = ordered(self.result, key, falling=falling)
         return self._with(rows, "sort", {"key": key, "falling": falling or None})
@@ -395,7 +395,7 @@ class Comparison:
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""
-        from workbench.show.plots import divergence_figure
+        from workbench.show.plots.divergence import divergence_figure
 
         return divergence_figure(self.result)
 
@@ -467,7 +467,7 @@ class Comparison:
 
     def to_code(self) -> str:
         """Python that makes this comparison again and looks at it alike; empty for a result that was read."""
-        from workbench.show.look import look_lines
+        from workbench.show.look.look import look_lines
 
         made = self.provenance.get(PYTHON)
         return "" if made is None else "\n".join((made.rstrip(), *look_lines(self.look), ""))

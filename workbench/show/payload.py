@@ -17,7 +17,7 @@ from workbench.core.words.render import table
 from workbench.core.words.translate import Say
 from workbench.show import words
 from workbench.show.columns import IDENTITY, screen_columns, shown_statuses
-from workbench.show.series import outline, positions
+from workbench.show.plots.series import outline, positions
 from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from workbench.show.assets import explorer_module, read_asset
 from workbench.show.columns import worst_order
 from workbench.show.html import TOP_ROWS
 from workbench.show.match_view import coverage_parts, match_lines
-from workbench.show.plots import divergence_svg
+from workbench.show.plots.divergence import divergence_svg
 from workbench.show.templates import render
 
 if TYPE_CHECKING:

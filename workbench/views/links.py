@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Side
     from workbench.graph.graph import Graph
-    from workbench.show.graph_picture import Neighbourhood, Node
+    from workbench.show.plots.graph_picture import Neighbourhood, Node
     from workbench.views.partners import MatchGroup, MatchGroups
 
     Place = tuple[Side, str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.rules import rule_meaning
 from workbench.core.words import Message
-from workbench.show.graph_picture import Neighbourhood
+from workbench.show.plots.graph_picture import Neighbourhood
 from workbench.views.attributes import graph_lines
 from workbench.views.index import SIDES
 from workbench.views.links import find_links, match_group_of, name_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.result import Row, Side
     from workbench.graph.graph import Graph
-    from workbench.show.graph_picture import Node
+    from workbench.show.plots.graph_picture import Node
     from workbench.views.attributes import GraphLines
     from workbench.views.index import Compared, RowIndex, RowRecords
     from workbench.views.links import Link

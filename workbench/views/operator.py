@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.graph import Op, SourceFrame
-    from workbench.show.graph_picture import Neighbourhood
+    from workbench.show.plots.graph_picture import Neighbourhood
     from workbench.views.attributes import AttributeRow, GraphLines
     from workbench.views.extract import Extracted
     from workbench.views.index import Compared, RowIndex, RowRecords

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import WorkbenchError
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.show.graph_picture import HIGH, WIDE, drawn
+from workbench.show.plots.graph_picture import HIGH, WIDE, drawn
 from workbench.show.templates import OPERATOR_STYLES, render
 from workbench.show.words import ELEMENT_ERRORS
 
@@ -128,7 +128,7 @@ def _figures(
     """Draw what the sections need; ``None`` if there is nothing to draw."""
     if not _DRAWN.intersection(sections) or view.elements is None:
         return None
-    from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg
+    from workbench.show.plots.operator import heat_svg, histogram_svg, scatter_svg
 
     elements = view.elements
     if kind not in elements.kinds:
@@ -183,7 +183,7 @@ def _trend(view: OperatorView) -> str:
     rows = [view.compared.rows[index] for index in view.trend]
     if len(rows) < 2:
         return ""
-    from workbench.show.operator_plots import trend_svg
+    from workbench.show.plots.operator import trend_svg
 
     return Markup(trend_svg(rows, len({row.rank for row in rows}) > 1))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.graph.graph import Param, Value
 from workbench.show import words
 from workbench.show.columns import shown_status
-from workbench.show.graph_picture import Edge, Neighbourhood, Node
+from workbench.show.plots.graph_picture import Edge, Neighbourhood, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

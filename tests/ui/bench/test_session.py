@@ -15,7 +15,7 @@ from kit.face.screen import codes_in, label, said_in
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.network.models import load_graph
-from workbench.show.look import look_data
+from workbench.show.look.look import look_data
 from workbench.ui.bench.export import Export
 from workbench.ui.bench.session import session_data, session_path
 

@@ -155,7 +155,7 @@ function drawn(column, i) {
   return value === null ? null : Math.abs(column.worse < 0 ? 1 - value : value);
 }
 
-// Whole decades around the figures: at least three, at most twenty; the rule of show/series.py.
+// Whole decades around the figures: at least three, at most twenty; the rule of show/plots/series.py.
 function limitsOf(data, key) {
   if (key === "error") return data.limits;
   const column = data.named[key];

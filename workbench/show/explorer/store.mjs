@@ -58,7 +58,7 @@ function createStore(data) {
   return store;
 }
 
-// The rule of show/narrow.py.
+// The rule of show/look/narrow.py.
 function mask(data, { query, statuses, choices, range }) {
   const keep = new Uint8Array(data.rows).fill(1);
   for (const term of query.toLowerCase().split(/\s+/).filter(Boolean)) narrow(keep, contains(data, term));
@@ -100,7 +100,7 @@ function narrow(keep, found) {
 
 // --------------------------------------------------------------------------- state from outside
 
-// The state as the traits of workbench.show.look have it.
+// The state as the traits of workbench.show.look.look have it.
 function exported(store) {
   const { filter, sort, grade, figure, selected } = store;
   return { selected, query: filter.query, statuses: filter.statuses, choices: filter.choices, positions: filter.range,

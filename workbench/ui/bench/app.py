@@ -28,8 +28,8 @@ from workbench.npu.profiles import PROFILES
 from workbench.session.compare import compare
 from workbench.session.comparison import Comparison
 from workbench.session.provenance import PYTHON
-from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
-from workbench.show.kept_look import kept_look, look_again
+from workbench.show.look.checked import TEXT, Checked, a, one_of, texts, whole
+from workbench.show.look.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped
 from workbench.simulation.inputs import network_with_inputs
 from workbench.simulation.pair import dump_both, unsupported_reason
@@ -104,7 +104,8 @@ class Workbench(T.HasTraits):
     panel : str
         Name of the panel in front, or empty until somebody turns to one.
     look : dict, optional
-        What was looked at in an earlier comparison, as `workbench.show.kept_look` keeps it; the next one begins there.
+        What was looked at in an earlier comparison, as `workbench.show.look.kept_look` keeps it; the next one
+        begins there.
     session : path, optional
         File that keeps the settings at every change, `NOTEBOOK.session.json` beside the notebook if left out; empty:
         none. Of several workbenches with one file the one that was changed last is in it.

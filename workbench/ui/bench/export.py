@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
-from workbench.show.checked import TEXT, texts
+from workbench.show.look.checked import TEXT, texts
 from workbench.show.report import SECTIONS
 
 

@@ -42,7 +42,7 @@ from workbench.config.form.settings import (
 )
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_text
-from workbench.show.kept_look import SETTINGS
+from workbench.show.look.kept_look import SETTINGS
 from workbench.ui.bench.export import Export
 from workbench.ui.bench.map_file import MapFile
 from workbench.ui.bench.trees import Trees

@@ -9,7 +9,7 @@ import ipywidgets as W
 from workbench.core.text import escape
 from workbench.show.columns import worst_first
 from workbench.show.html import head_html
-from workbench.show.look import look_code
+from workbench.show.look.look import look_code
 from workbench.ui.bench.code import code_html
 from workbench.ui.part import Part
 from workbench.ui.widgets.boxes import panel

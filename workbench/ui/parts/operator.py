@@ -12,7 +12,7 @@ from workbench.core.errors import WorkbenchError
 from workbench.core.text import call_text, escape, escape_whole
 from workbench.core.words import Message
 from workbench.show.assets import style_sheets
-from workbench.show.look import Look
+from workbench.show.look.look import Look
 from workbench.show.templates import OPERATOR_STYLES
 from workbench.ui.background import Background
 from workbench.ui.bench.typed import typed_path

@@ -12,7 +12,7 @@ from workbench.ui.widgets.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
     from workbench.comparison.measure.elements import Elements, HeatMap
-    from workbench.show.look import Look
+    from workbench.show.look.look import Look
     from workbench.ui.parts.operator import Operator
     from workbench.views.operator import OperatorView
 

@@ -15,7 +15,7 @@ from workbench.core.text import brief
 from workbench.core.words import Message
 from workbench.session.provenance import report_line
 from workbench.show.columns import worst_first
-from workbench.show.look import EXPLORED
+from workbench.show.look.look import EXPLORED
 from workbench.show.report import SECTIONS
 from workbench.ui.bench.code import code_html
 from workbench.ui.bench.export import Export

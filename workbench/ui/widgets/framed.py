@@ -9,7 +9,7 @@ import ipywidgets as W
 
 from workbench.core.text import editable
 from workbench.core.words.translate import Say
-from workbench.show.look import look_code
+from workbench.show.look.look import look_code
 from workbench.show.report import explorer_page
 from workbench.ui.widgets.alerts import Alert, close_tree
 from workbench.ui.widgets.boxes import style_sheet, styled

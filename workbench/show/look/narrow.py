@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.comparison.rows import Rows
 from workbench.core.errors import WorkbenchError
 from workbench.show.columns import CONTEXT, IDENTITY, columns, shown_statuses
-from workbench.show.series import positions as places_of
+from workbench.show.plots.series import positions as places_of
 from workbench.show.words import STATUSES, UNMATCHED
 
 if TYPE_CHECKING:

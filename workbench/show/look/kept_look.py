@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workbench.core.words import Message
 from workbench.show.columns import columns
-from workbench.show.narrow import CHOICES
-from workbench.show.series import positions
+from workbench.show.look.narrow import CHOICES
+from workbench.show.plots.series import positions
 from workbench.show.words import STATUSES, UNMATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.comparison.result import Result, Row
-    from workbench.show.look import Look
+    from workbench.show.look.look import Look
 
 NAMED: Final = (
     *("op_name", "golden_op_name", "io", "slot"),

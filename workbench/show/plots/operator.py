@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 
 from workbench.core.words.translate import ENGLISH
 from workbench.show import words
-from workbench.show.plots import FAINT, INK, STYLES, inline_svg
+from workbench.show.plots.divergence import FAINT, INK, STYLES, inline_svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

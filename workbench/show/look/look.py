@@ -11,8 +11,8 @@ from workbench.comparison.measure.elements import KINDS
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import call_text
 from workbench.core.words import Message
-from workbench.show.checked import TEXT, Checked, a, one_of, some_of, whole
-from workbench.show.narrow import CHOICES
+from workbench.show.look.checked import TEXT, Checked, a, one_of, some_of, whole
+from workbench.show.look.narrow import CHOICES
 from workbench.show.words import STATUSES, UNMATCHED
 
 if TYPE_CHECKING:

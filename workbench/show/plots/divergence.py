@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from workbench.core.text import shorten, visible
 from workbench.core.words.translate import ENGLISH
-from workbench.show.series import series
+from workbench.show.plots.series import series
 from workbench.show.words import STATUS_WORDS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from workbench.comparison.result import Result
-    from workbench.show.series import Lane, Mark, Point, Segment, Series
+    from workbench.show.plots.series import Lane, Mark, Point, Segment, Series
 
 STYLES: dict[str, tuple[str, str, float]] = {
     "equal": ("o", "#7b8594", 6.0),
