@@ -188,11 +188,27 @@ def test_a_result_is_read_as_it_was_written(job):
     assert read_job(job.folder).comparison(1, 1).findings[0].op_name == PRODUCT
 
 
-def test_a_unit_of_other_settings_is_not_compared_again_with_the_usual_ones(
-    trees, client, tmp_path
-):
-    out = tmp_path / "r"
-    compare_job(trees["wrong"], trees["golden"], out=out, client=client, iterations="1", require=50)
+def test_a_unit_is_compared_again_with_the_settings_of_its_job(trees, client, tmp_path):
+    out, maps = tmp_path / "r", tmp_path / "maps.json"
+    tolerated = {"tolerances": [{"name": PRODUCT, "relative_error": 9.5, "reason": "agreed upon"}]}
+    maps.write_text(json.dumps(tolerated))
+    job = compare_job(
+        trees["wrong"], trees["golden"], out=out, client=client, iterations="1", require=50,
+        map_file=maps, allow_missing=("nothing*",),
+    )  # fmt: skip
+    maps.unlink()
+    again = read_job(out).comparison(1, 1)
+    assert again.verdict == job.unit(1, 1).verdict
+    used = again.result.overrides
+    assert used == job.comparison(1, 1).result.overrides
+    assert [one.kind for one in used] == ["tolerance", "missing"]
+
+
+@pytest.mark.parametrize("change", [{"settings": "0"}, {"given": {}}, {"given": {"layouts": 5}}])
+def test_a_unit_whose_settings_are_not_what_they_were_is_not_compared_again(job, tmp_path, change):
+    out = shutil.copytree(job.folder, tmp_path / "r")
+    plan = json.loads((out / "plan.json").read_text())
+    (out / "plan.json").write_text(json.dumps(plan | change))
     with refused("job/no-dumps", WorkbenchError):
         read_job(out).comparison(1, 1)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.object_store import serve_bucket, upload
 from kit.build.shards import slot_of, write_shards, zigzag
 from kit.words import refused
 from workbench.cli import main
@@ -233,6 +234,9 @@ def test_layouts_are_told_where_one_side_is_whole(whole, client, tmp_path):
         tree, whole, parallel="tp=2", out=tmp_path / "r", client=client, iterations=0
     )
     assert (job.verdict, job.axes.trust) == ("pass", "inferred")
+    again = wb.read_job(tmp_path / "r").comparison(0, 0)
+    assert again.verdict == job.unit(0, 0).verdict
+    assert again.result.coverage == job.comparison(0, 0).result.coverage
 
 
 REFUSED = {
@@ -270,6 +274,23 @@ def test_trees_elsewhere_are_joined_too(whole, client, staged, tmp_path):
     found = wb.compare_job(archive, whole, out=tmp_path / "r", **options)
     assert (found.verdict, str(found.sentence)) == (job.verdict, str(job.sentence))
     assert [one.tensors for one in found.units] == [one.tensors for one in job.units]
+
+
+@pytest.mark.exhaustive  # a second for 100 files of the server
+def test_trees_of_an_object_store_are_joined_too(whole, client, staged, tmp_path):
+    """Ranks are read from both sides' buckets, each byte once or nearly so."""
+    job, out = staged
+    with serve_bucket("ranks") as (store, boto):
+        urls = [upload(boto, "ranks", *one) for one in (("t", out / "target"), ("g", whole))]
+        found = wb.compare_job(
+            *urls, layouts=out / "target.txt", out=tmp_path / "r", client=client, iterations=0,
+            depth="measured",
+        )  # fmt: skip
+    assert (found.verdict, str(found.sentence)) == (job.verdict, str(job.sentence))
+    assert [one.tensors for one in found.units] == [one.tensors for one in job.units]
+    files = [path for tree in (out / "target", whole) for path in tree.rglob("*") if path.is_file()]
+    needed = sum(path.stat().st_size for path in files if path.parent.name != "1")  # iteration 0
+    assert 0 < store.read <= 1.05 * needed
 
 
 def test_a_command_says_how_ranks_were_joined(whole, client, tmp_path, capsys):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 
-import boto3
 import fsspec
 import pytest
 
 import workbench as wb
-from kit.build.object_store import serve, upload
+from kit.build.object_store import serve_bucket, upload
 from kit.cases import nightly
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -32,18 +31,9 @@ def small(trees, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bucket(small):
-    """The server with both trees, and their URLs; credentials come as boto and fsspec take them."""
-    with pytest.MonkeyPatch.context() as patch, serve() as (store, address):
-        patch.setenv("AWS_ACCESS_KEY_ID", "me")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", address)
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="dumps")
+    """The server with both trees, and their URLs."""
+    with serve_bucket("dumps") as (store, client):
         yield store, {name: upload(client, "dumps", name, small[name]) for name in NAMES}
-        client.close()
-        fsspec.filesystem("s3").clear_instance_cache()
-        remote._storage.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     Begun = Callable[[JobPlan, Any], None]
 
 PLAN = "plan.json"
+_MOST_OF_PLAN = 64 << 20
+"""Bytes; layouts that were told have a row for each tensor."""
+
 _DIAGNOSED = 16
 """Groups of which the first unit is compared in full."""
 
@@ -199,7 +202,9 @@ def axes_of(plan: JobPlan) -> JobAxes | None:
 
 def _claim(folder: Path, plan: JobPlan) -> None:
     """Take a folder for a job, or go on with it there; raises WorkbenchError if it is another's."""
-    said = {"target": plan.target, "golden": plan.golden, "settings": plan.settings.digest}
+    settings = plan.settings
+    said: dict[str, Any] = {"target": plan.target, "golden": plan.golden}
+    said |= {"settings": settings.digest, "given": settings.to_json()}
     path = folder / PLAN
     if path.is_file():
         known = _planned(path)
@@ -215,7 +220,7 @@ def _claim(folder: Path, plan: JobPlan) -> None:
 def _planned(path: Path) -> dict[str, Any]:
     """What a folder says of the job that it is of; nothing where it says none."""
     try:
-        found = json.loads(file_content(path, 1 << 20, "plan"))
+        found = json.loads(file_content(path, _MOST_OF_PLAN, "plan"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -264,18 +269,30 @@ def _diagnoses(
 def read_job(path: str | Path) -> JobResult:
     """Read the result of a job from its folder; units can be compared again while the dumps are where they were.
 
-    Not those of a job with settings of its own: with others the same unit may come to something else. Raises
-    FormatError if there is no result.
+    They are compared with the settings of the job; where these are no longer known, or a graph file that was given is
+    another now, they are not: the same unit may come to something else. Raises FormatError if there is no result.
     """
     found = JobResult.from_json(path)
-    if _planned(Path(found.folder) / PLAN).get("settings") != Settings().digest:
+    settings = _settings_of(_planned(Path(found.folder) / PLAN))
+    if settings is None:
         return found
 
     def compare(rank: int, iteration: int) -> Comparison:
-        place = {"ranks": str(rank), "iterations": str(iteration)}
-        plan = plan_job(found.target, found.golden, **place)  # type: ignore[arg-type]
+        ranks = ALL if settings.layouts is not None else str(rank)
+        plan = plan_job(
+            found.target, found.golden, ranks=ranks, iterations=str(iteration), settings=settings
+        )
         return _comparer(plan, {(one.rank, one.iteration): one for one in plan.units})(
             rank, iteration
         )
 
     return replace(found, compare=compare)
+
+
+def _settings_of(plan: Mapping[str, Any]) -> Settings | None:
+    """Return the settings of a job by what its folder says; `None` where they are not what they were."""
+    try:
+        found = Settings.from_json(plan["given"]) if "given" in plan else Settings()
+        return found if found.digest == plan["settings"] else None
+    except (WorkbenchError, KeyError, TypeError, ValueError, AttributeError):
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import AlignError
@@ -16,7 +16,7 @@ from workbench.scale.parts import merge_parts, read_part
 from workbench.scale.units import spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from workbench.scale.layouts import Job
     from workbench.scale.parts import Part, Tree
@@ -39,6 +39,18 @@ class JobLayouts:
         """Return the ranks that a side has."""
         table = self.target if side == "target" else self.golden
         return range(table.parallel.ranks if table.parallel is not None else 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        return {
+            "target": self.target.to_json(), "golden": self.golden.to_json(), "trust": self.trust,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> JobLayouts:
+        """Return what `to_json` gave; raises FormatError, KeyError, TypeError or ValueError for anything else."""
+        ours, theirs = (LayoutTable.from_json(said[side]) for side in ("target", "golden"))
+        return cls(ours, theirs, str(said["trust"]))
 
 
 class AskedLayouts(NamedTuple):

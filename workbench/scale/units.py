@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench._values import NamedTuple, dataclass
-from workbench.comparison.map_file import NO_OVERRIDES, Overrides
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides, parse_overrides, to_data
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError
 from workbench.scale.parts import file_stamp, list_tree, merge_parts
@@ -63,6 +64,32 @@ class Settings:
         graphs = [file_stamp(one) for one in (self.target_graph, self.golden_graph) if one]
         said = f"{self}\n{graphs}"
         return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return them as JSON values."""
+        said: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
+        said |= {"allow_missing": [*self.allow_missing]}
+        said |= {"overrides": to_data(self.overrides), "map_file": self.overrides.path}
+        return said | {"layouts": None if self.layouts is None else self.layouts.to_json()}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Settings:
+        """Return what `to_json` gave; raises FormatError, KeyError, TypeError or ValueError for anything else."""
+        from workbench.scale.job_layouts import JobLayouts
+
+        layouts = said["layouts"]
+        return replace(
+            cls(**{name: said[name] for name in _PLAIN}),
+            overrides=parse_overrides(said["overrides"], said["map_file"]),
+            allow_missing=tuple(said["allow_missing"]),
+            layouts=None if layouts is None else JobLayouts.from_json(layouts),
+        )
+
+
+_PLAIN = (
+    "target_graph", "golden_graph", "target_model", "golden_model", "profile", "require", "depth",
+)  # fmt: skip
+"""Settings that are text or a number."""
 
 
 @dataclass(frozen=True, slots=True)

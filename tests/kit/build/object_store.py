@@ -7,8 +7,13 @@ from itertools import count
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import boto3
+import fsspec
+import pytest
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
+
+from workbench.core.storage import remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +65,22 @@ def serve() -> Iterator[tuple[ObjectStore, str]]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def serve_bucket(bucket: str) -> Iterator[tuple[ObjectStore, Any]]:
+    """Run a server with an empty bucket; yields it and boto's client, credentials come as boto and fsspec take them."""
+    with pytest.MonkeyPatch.context() as patch, serve() as (store, address):
+        patch.setenv("AWS_ACCESS_KEY_ID", "me")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", address)
+        client = boto3.client("s3")
+        client.create_bucket(Bucket=bucket)
+        yield store, client
+        client.close()
+        fsspec.filesystem("s3").clear_instance_cache()
+        remote._storage.cache_clear()
 
 
 def upload(client: Any, bucket: str, name: str, tree: Path) -> str:

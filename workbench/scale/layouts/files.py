@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +127,20 @@ class LayoutTable:
         lines = [f"parallel: {self.parallel}"] if self.parallel is not None else []
         lines += [f"numbered {one}" for one in self.numbered]
         return "\n".join([*lines, *map(str, self.rows)]) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the lines of its file, and how each row is known, as JSON values."""
+        return {"lines": str(self), "known": [[r.trust, r.seen, r.agreed] for r in self.rows]}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> LayoutTable:
+        """Return what `to_json` gave; raises FormatError, KeyError, TypeError or ValueError for anything else."""
+        found = parse_layouts(said["lines"])
+        rows = (
+            replace(row, trust=str(trust), seen=int(seen), agreed=int(agreed))
+            for row, (trust, seen, agreed) in zip(found.rows, said["known"], strict=True)
+        )
+        return replace(found, rows=tuple(rows))
 
 
 def read_layouts(path: str | Path) -> LayoutTable:
