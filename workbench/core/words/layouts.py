@@ -17,7 +17,8 @@ SENTENCES: dict[str, str] = {
     "modifier": "unknown modifier {got!r} in {where!r} (choose from {known:list})",
     "modifiers": "{got!r} in {where!r} has modifiers that exclude each other or come twice",
     "declaration": (
-        "{got!r} is not a declaration; write AXIS:replicated, dp:=GROUP ({known:list}), flat:NAME(SIZES),… or align:N"
+        "{got!r} is not a declaration; write AXIS:replicated, AXIS:mean, AXIS:partial, "
+        "dp:=GROUP ({known:list}), flat:NAME(SIZES),… or align:N"
     ),
     "part": "{got!r} in {where!r} is not a tensor; write NAME(SIZE,SIZE)",
     "flat-dims": "a flat buffer has 1 dimension, the layout has {got}",
@@ -54,6 +55,8 @@ SENTENCES: dict[str, str] = {
     "step-concatenated": "{count:count shard} concatenated along {dim} ({axis})",
     "step-zigzag-undone": "zigzag order of {axis} undone along {dim}",
     "step-summed": "{count:count partial sum} added over {axis}; another order may differ by up to {tolerance:number}",
+    "step-averaged": "mean of {count:count value} over {axis}; another order may differ by up to {tolerance:number}",
+    "step-divided": "divided by {count:count} ({axis}): each rank held the gradient of its own mean",
     "step-squeezed": "{count:count dimension} of size 1 removed",
     "step-unflattened": "cut out of a flat buffer at element {start:count}; {padding:count element} of padding",
     "step-renumbered": "renamed from {was!r} ({axis} {at})",

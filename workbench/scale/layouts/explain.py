@@ -75,6 +75,8 @@ def _readings(
             yield Finding("never-reduced", everyone, {"axis": axis}), total
     for number, axis, cut in placing.cuts:
         ranks = placing.parallel.size(axis)
+        if cut.mean:
+            continue
         if cut.partial:
             yield Finding("reduced-twice", everyone, {"axis": axis, "count": ranks}), whole / ranks
             continue

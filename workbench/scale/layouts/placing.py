@@ -121,4 +121,5 @@ def cut_whole(whole: Array, placing: Placing, cell: Sequence[int]) -> Array:
         if cut.order == ZIGZAG:
             whole = lay_zigzag(whole, number, ranks)
         whole = np.split(whole, ranks, axis=number)[at[axis]]
+        whole = (whole * ranks).astype(whole.dtype, copy=False) if cut.mean else whole
     return whole

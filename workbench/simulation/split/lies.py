@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class Lie:
     """How a tensor lies: ``axes`` has the axis that cuts each dimension (or ""), ``partial`` those of parts of sums.
 
-    ``known`` is false where ranks hold what no joining makes whole, as a mean over each rank's batch.
+    ``mean`` has the axes over whose ranks a mean is meant: of those that cut nothing each rank has the mean of its own
+    batch, of those that do its gradient, which is as many times too large as there are ranks.
     """
 
     axes: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
-    known: bool = True
+    mean: tuple[str, ...] = ()
 
     @classmethod
     def whole(cls, rank: int) -> Lie:
@@ -52,9 +53,15 @@ class Lie:
         return array
 
     def __str__(self) -> str:
-        """As layouts of `workbench.scale` are written: ``d0[dp] d1``; a scalar's parts of a sum have no dimension."""
-        words = [[axis] if axis else [] for axis in self.axes]
-        for axis in self.partial:
-            free = next((one for one in words if not one), words[0] if words else [])
-            free.append(f"{axis}:partial")
-        return " ".join(f"d{n}[{','.join(one)}]" if one else f"d{n}" for n, one in enumerate(words))
+        """As layouts of `workbench.scale` are written: ``d0[dp] d1``, ``# dp:mean`` where nothing is cut."""
+        words = [
+            [f"{axis}:scaled" if axis in self.mean else axis] if axis else [] for axis in self.axes
+        ]
+        parts = [f"{axis}:partial" for axis in self.partial]
+        parts += [f"{axis}:mean" for axis in self.mean if axis not in self.axes]
+        if words:
+            for part in parts:
+                next((one for one in words if not one), words[0]).append(part)
+            parts = []
+        dims = (f"d{n}[{','.join(one)}]" if one else f"d{n}" for n, one in enumerate(words))
+        return " ".join([*dims, *(["#", *parts] if parts else [])])

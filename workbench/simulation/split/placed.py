@@ -83,7 +83,7 @@ class _Placing:
             whole = (
                 self._reduced(Value(own, slot), lie, number) if lie.partial else Value(own, slot)
             )
-            if op.op_type == LOSS and not lie.known and op.attrs.get("is_grad"):
+            if op.op_type == LOSS and lie.mean and op.attrs.get("is_grad"):
                 whole = self._averaged(whole, lie, number)
             self._now[Value(number, slot)] = whole
 

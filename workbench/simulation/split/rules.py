@@ -208,13 +208,12 @@ def segment_sum(place: Place) -> tuple[Lie, ...]:
 
 
 def loss(place: Place) -> tuple[Lie, ...]:
-    """A mean over each rank's batch, or its gradient: of several batches no joining makes them whole."""
+    """A mean over each rank's batch, or its gradient."""
     axes = place.lies[0].axes
     if axes[-1]:
         refuse(place, axes[-1])
     spec = place.op.outputs[0]
-    known = not any(axes)
-    return (Lie(axes if spec.shape else (), known=known),)
+    return (Lie(axes if spec.shape else (), mean=tuple(filter(None, axes))),)
 
 
 RULES: dict[str, Rule] = {

@@ -13,7 +13,6 @@ from workbench.core.errors import GraphError
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Const, Graph, Value
 from workbench.simulation.split.placed import Placed, place_network
-from workbench.simulation.split.rules import SHAPED
 from workbench.simulation.split.stages import cut_stage, stages_of
 
 if TYPE_CHECKING:
@@ -96,26 +95,23 @@ class SplitNetwork:
     def layouts(self) -> Iterator[tuple[str, Lie]]:
         """Yield every tensor that ranks dump (``name:output.0``, as file names have it), and how it lies.
 
-        Those that no joining makes whole are left out, as are sends and receives.
+        Sends and receives are left out. Shapes of parts are alike on all ranks, though not those of the whole.
         """
         for number, op in enumerate(self.placed.ops):
             for slot, operand in enumerate(op.flat_inputs()):
                 lie = self.placed.lie(operand)
                 if isinstance(operand, Const):
-                    shape = slot == 1 and op.op_type in SHAPED
-                    cut = shape and any(self.placed.lies[number][0].axes)
-                    lie = None if cut else _lie_of(operand)
-                if lie is not None and lie.known:
+                    lie = _lie_of(operand)
+                if lie is not None:
                     yield f"{file_name(op.name)}:input.{slot}", lie
             for slot, lie in enumerate(self.placed.lies[number]):
-                if lie.known:
-                    yield f"{file_name(op.name)}:output.{slot}", lie
+                yield f"{file_name(op.name)}:output.{slot}", lie
         for parameter, lie in zip(self.graph.parameters, self.placed.parameters, strict=True):
             yield f"{file_name(parameter.name)}:output.0", lie
 
     def layouts_text(self) -> str:
         """Return the layouts as the lines of a file of them (`workbench.scale.layouts`)."""
-        lines = [f"{name}: {lie}" for name, lie in self.layouts() if str(lie) or not lie.partial]
+        lines = [f"{name}: {lie}" for name, lie in self.layouts()]
         return "\n".join([f"parallel: {self.parallel}", *dict.fromkeys(lines)]) + "\n"
 
 
