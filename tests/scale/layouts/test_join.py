@@ -111,6 +111,30 @@ def test_means_of_ranks_are_the_mean_and_their_gradients_its_gradient(name):
     assert np.max(np.abs(wrong.array - whole)) == (8 if text.endswith("# tp:partial") else 2)
 
 
+STRETCHES = [
+    ("cp=2", "(b*s)[cp:each4] h"), ("cp=2", "(b*s)[cp:zigzag+each4] h"), ("dp=2,cp=2", "(b*s)[dp,cp:zigzag+each2] h"),
+    ("tp=2,sp=2,cp=2", "(b*s)[cp:zigzag+each4,sp:each4] h"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "text"), STRETCHES)
+def test_a_cut_of_the_inner_of_two_dimensions_in_one_is_undone(sizes, text):
+    """The oracle cuts the two dimensions, each by itself, and lays them into one."""
+    parallel, layout = Parallel.of(sizes), parse_layout(text)
+    apart = {"dp": "b[dp] s[cp:zigzag] h", "sp": "b s[cp:zigzag,sp] h"}
+    plain = "b s[cp:zigzag] h" if "zigzag" in text else "b s[cp] h"
+    shards = cut(WHOLE, parallel, next((apart[one] for one in apart if one in text), plain))
+    shards = {rank: one.reshape(-1, one.shape[-1]) for rank, one in shards.items()}
+    joined = join_tensor(shards, layout, parallel, golden=WHOLE.reshape(64, 12))
+    np.testing.assert_array_equal(joined.array, WHOLE.reshape(64, 12))
+    assert joined.findings == ()
+    placing = place(layout, parallel)
+    for rank, one in shards.items():
+        np.testing.assert_array_equal(
+            cut_whole(WHOLE.reshape(64, 12), placing, placing.cell(rank)), one
+        )
+
+
 OWN = {
     "a loss": ((), [1.0, 3.0], ["# dp:mean"], []),
     "its gradient": ((4, 2), None, ["d0[dp:scaled] d1"], []),
@@ -201,6 +225,7 @@ REFUSED = [
     ("tp=2", "b h[tp]", {0: (2, 3), 1: (4, 3)}, "layouts/part-shapes"),
     ("tp=2", "b h[tp:partial]", {0: (2, 3), 1: (2, 4)}, "layouts/sum-shapes"),
     ("cp=2", "s[cp:zigzag]", {0: (3,), 1: (3,)}, "layouts/zigzag-size"),
+    ("cp=2", "s[cp:each2]", {0: (3,), 1: (3,)}, "layouts/each-size"),
     ("tp=2", "1 h[tp]", {0: (2, 3), 1: (2, 3)}, "layouts/single"),
     ("tp=2,sp=2", "s[sp] h[tp]", {0: (2, 3), 1: (2, 3)}, "layouts/same-ranks"),
     ("tp=2,cp=2,ep=2", "s[cp] e[ep]", {0: (2, 3), 1: (2, 3)}, "layouts/same-ranks"),

@@ -45,6 +45,7 @@ SENTENCES: dict[str, str] = {
     "sum-shapes": "parts of the sum have different shapes: {got:list}",
     "single": "layout {layout!r} has a dimension 1 that is not of size 1 in shape ({got:times})",
     "zigzag-size": "zigzag order needs a multiple of {pieces}, got {got}",
+    "each-size": "size {got} has no {each:count} equal stretches",
     "cut-size": "{axis} cuts into {of} parts, which does not divide {got}",
     "flat-short": "the flat buffer has {got:count element}; its tensors need {need:count}",
     "no-layout": "no layout is known for {name!r}",

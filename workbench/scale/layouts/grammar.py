@@ -4,7 +4,8 @@ A dimension a word. In brackets stand the axes that cut it, the outermost first:
 zigzag order, and each of these parts by sp. ``h[tp:partial]`` (or ``[tp+partial]``) is not cut: every rank of tp holds
 a part of the sum. ``h[dp:mean]`` is not cut either: the mean over the ranks is meant, as of losses of their own
 batches; ``b[dp:scaled]`` is cut, and each part as many times too large as there are ranks, as the gradient of such a
-loss. ``(heads*dim)[tp]`` is one dimension that several share, ``1`` one of size 1 that the joined tensor does not have.
+loss. ``(b*s)[cp:each8]`` is cut in each of 8 equal stretches.
+``(heads*dim)[tp]`` is one dimension that several share, ``1`` one of size 1 that the joined tensor does not have.
 Behind ``#`` stand axes whose ranks hold the same (``ep:replicated``), parts of sums and of means of a scalar
 (``tp:partial``, ``dp:mean``), the axis whose ranks are the tensor's data parallel ones (``dp:=edp``), and the tensors
 that a flat buffer holds (``flat:weight(64,32),bias(64)``, ``align:128``). The meaning is that of SGLang's comparator of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NATURAL, ZIGZAG, PARTIAL, REPLICATED = "natural", "zigzag", "partial", "replicated"
-MEAN, SCALED = "mean", "scaled"
+MEAN, SCALED, EACH = "mean", "scaled", "each"
 SINGLE = "1"
 """Name of a dimension of size 1 that the joined tensor does not have."""
 
@@ -38,6 +39,7 @@ GROUPS = {"moe_dp": "edp", "expert_dp": "edp", **{axis: axis for axis in AXES}}
 _DIM = re.compile(
     r"(?:([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)*)|\(([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)+)\))(?:\[([^\[\]]*)\])?"
 )
+_EACH = re.compile(rf"{EACH}([1-9]\d{{0,8}})")
 _PART = re.compile(r"([^\s(),]+)\((\d{0,12}(?:,\d{1,12})*,?)\)(?:,|$)")
 
 
@@ -46,12 +48,14 @@ class Cut:
     """What an axis does to a dimension: cuts it, in ``natural`` or ``zigzag`` order, or leaves a ``partial`` sum.
 
     Where ``mean`` is true the whole is divided by the ranks of the axis: a mean where it is partial, scaled parts else.
+    ``each`` stretches of a dimension are cut each by itself, as where it was two and the inner one is cut.
     """
 
     axis: str
     order: str = NATURAL
     partial: bool = False
     mean: bool = False
+    each: int = 1
 
     @property
     def kind(self) -> str:
@@ -62,6 +66,7 @@ class Cut:
 
     def __str__(self) -> str:
         said = [self.order] if self.order == ZIGZAG else []
+        said += [f"{EACH}{self.each}"] if self.each > 1 else []
         said += [self.kind] if self.kind else []
         return f"{self.axis}:{'+'.join(said)}" if said else self.axis
 
@@ -182,15 +187,20 @@ def _parse_cut(text: str, word: str) -> Cut:
     axis, *said = (one.strip() for one in text.replace(":", "+").split("+"))
     if axis not in AXES:
         raise FormatError("layouts/axis", got=axis, where=word, known=[*AXES])
+    stretches = [one for one in said if _EACH.fullmatch(one)]
+    said = [one for one in said if one not in stretches]
     orders = [one for one in said if one in (NATURAL, ZIGZAG)]
     kinds = [one for one in said if one and one in _KINDS]
     other = [one for one in said if not one or one not in (NATURAL, ZIGZAG, "sharded", *_KINDS)]
     if other:
-        known = [NATURAL, ZIGZAG, PARTIAL, MEAN, SCALED]
+        known = [NATURAL, ZIGZAG, PARTIAL, MEAN, SCALED, f"{EACH}N"]
         raise FormatError("layouts/modifier", got=other[0], where=word, known=known)
-    if len(orders) > 1 or len(kinds) > 1 or (ZIGZAG in said and {PARTIAL, MEAN} & {*kinds}):
+    twice = any(len(one) > 1 for one in (orders, kinds, stretches))
+    if twice or ((ZIGZAG in said or stretches) and {PARTIAL, MEAN} & {*kinds}):
         raise FormatError("layouts/modifiers", got=text, where=word)
-    return Cut(axis, orders[0] if orders else NATURAL, *_KINDS[kinds[0] if kinds else ""])
+    kind = _KINDS[kinds[0] if kinds else ""]
+    each = int(stretches[0].removeprefix(EACH)) if stretches else 1
+    return Cut(axis, orders[0] if orders else NATURAL, *kind, each)
 
 
 _KINDS = {"": (False, False), PARTIAL: (True, False), MEAN: (True, True), SCALED: (False, True)}

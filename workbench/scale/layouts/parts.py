@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.core.errors import AlignError
 from workbench.scale.layouts.grammar import SINGLE, ZIGZAG
-from workbench.scale.layouts.placing import lay_zigzag
+from workbench.scale.layouts.placing import lay_zigzag, stretched, unstretched
 from workbench.scale.layouts.steps import ranks_text
 
 if TYPE_CHECKING:
@@ -71,8 +71,14 @@ def put_together(group: list[Array], number: int, axis: str, cut: Cut) -> Array:
     rest = {one.shape[:number] + one.shape[number + 1 :] for one in group}
     if len(rest) > 1:
         raise AlignError("layouts/part-shapes", axis=axis, got=[one.shape for one in group])
-    whole = np.concatenate(group, axis=number)
-    return lay_zigzag(whole, number, len(group), undo=True) if cut.order == ZIGZAG else whole
+    if cut.each == 1:
+        whole = np.concatenate(group, axis=number)
+    else:
+        stretches = [stretched(one, number, cut.each) for one in group]
+        whole = unstretched(np.concatenate(stretches, axis=number + 1), number)
+    if cut.order != ZIGZAG:
+        return whole
+    return lay_zigzag(whole, number, len(group), undo=True, each=cut.each)
 
 
 def add_parts(parts: list[Array], *, mean: bool = False) -> Array:
