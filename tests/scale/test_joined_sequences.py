@@ -1,4 +1,4 @@
-"""Jobs whose ranks share sequences, by the command: clean they agree with one rank, and one fault is named.
+"""Jobs whose ranks share sequences and weights, by the command: clean they agree with one rank, and one fault is named.
 
 Two ranks of context parallelism run every day, sequence parallelism and the rest at night.
 """
@@ -19,6 +19,7 @@ LAYER = "Default/network-WithLossCell/_backbone-Transformer/layer1-EncoderLayer"
 ATTENTION = f"{LAYER}/attention-Attention"
 SCORES = f"{ATTENTION}/BatchMatMul-op0"
 NORM = f"{LAYER}/norm1-Norm/LayerNorm-op0"
+ADAM = "Default/optimizer-Adam/Adam-op2"
 REDUCER = "Default/grad_reducer-DistributedGradReducer"
 
 
@@ -59,6 +60,14 @@ CASES = {
     "gradients that nobody added": (
         "cp=2:zigzag", f"skipped-collective:{REDUCER}/AllReduce-op3", "", 1,
         ("never-reduced", (0, 1), "DistributedGradReducer/AllReduce-op3"), None,
+    ),
+    "shared weights": ("tp=2,dp=2:zero", "", "", 0, None, None),
+    "a step of the optimizer on one rank": (
+        "dp=2:zero", f"scaled-output:{ADAM}:1.5,rank=1", "", 1, None, (ADAM, (1,)),
+    ),
+    "weights that one rank did not receive": (
+        "dp=2:zero", "garbled-collective:Default/parallel_optimizer/AllGather-op0:rank=1", "", 1,
+        ("replica-differs", (1,), "embedding-Embedding/Gather-op0"), None,
     ),
     "a norm of one rank": (
         "tp=2,sp=2", f"scaled-output:{NORM}:1.5,rank=1", "", 1, None, (NORM, (1,)),

@@ -71,7 +71,7 @@ def noisy(key):
 
 IN_PIECES = [
     "tp=4", "pp=4", "cp=2:zigzag", "tp=2,pp=2,dp=2", "cp=2", "cp=3", "tp=2,sp=2", "tp=2,cp=2",
-    "tp=2,sp=2,cp=2:zigzag,pp=2,dp=2",
+    "dp=2:zero", "tp=2,sp=2,cp=2:zigzag,pp=2,dp=2:zero",
 ]  # fmt: skip
 
 

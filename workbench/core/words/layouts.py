@@ -9,6 +9,7 @@ SENTENCES: dict[str, str] = {
     "order": "order {got!r} does not name each of {known:list} once",
     "ranks-most": "the job has {got:count rank}; the most is {most:count}",
     "axis-twice": "{got!r} is given twice",
+    "mode": "{got!r} is unknown; write cp=N:zigzag or dp=N:zero",
     "rank": "rank {got} does not exist in a job of {ranks:count rank}",
     # layouts as text
     "long": "the layout has {got:count character}; the most is {most:count}",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOVE = "_VirtualMove"
 """Scope of what stands on the way between ranks; named as what MindSpore inserts for ranks, ``_VirtualDiv`` say."""
 
+MEETINGS = ("AllGather", "ReduceScatter")
+
 LOST = Lie(known=False)
 
 
@@ -46,9 +48,16 @@ class Move:
         self._insert, self._number, self._cut = insert, number, cut
         self._ranks = parallel.size(cut.axis)
 
-    def gather(self, value: Value, spec: TensorSpec, lie: Lie) -> Value:
+    def gather(self, value: Operand, spec: TensorSpec, lie: Lie) -> Value:
         """Make the dimension of a rank's part whole; ``lie`` is how the result lies."""
         shape = spec.shape or ()
+        whole = (
+            *shape[: self._number],
+            shape[self._number] * self._ranks,
+            *shape[self._number + 1 :],
+        )
+        if self._is_of_rows:
+            return self._meet("AllGather", value, spec, whole, lie)
         before, behind = self._around(shape)
         ranks, pieces = self._ranks, self._cut.pieces
         value = self._reshape(value, spec, (before, behind))
@@ -60,7 +69,6 @@ class Move:
             places = zigzag_places(self._cut, ranks)
             order = tuple(places.index(piece) for piece in range(len(places)))
             value = self._order(value, spec, (before, ranks * pieces, behind // pieces), order)
-        whole = (*shape[: self._number], shape[self._number] * ranks, *shape[self._number + 1 :])
         return self._reshape(value, spec, whole, lie)
 
     def scatter(self, value: Value, spec: TensorSpec, lie: Lie) -> Value:
@@ -68,6 +76,8 @@ class Move:
         shape = spec.shape or ()
         ranks, pieces = self._ranks, self._cut.pieces
         part = (*shape[: self._number], shape[self._number] // ranks, *shape[self._number + 1 :])
+        if self._is_of_rows:
+            return self._meet("ReduceScatter", value, spec, part, lie)
         before, behind = self._around(part)
         if pieces > 1:
             value = self._reshape(value, spec, (before, ranks * pieces, behind // pieces))
@@ -79,13 +89,18 @@ class Move:
         value = self._meet("ReduceScatter", value, spec, (before, behind))
         return self._reshape(value, spec, part, lie)
 
+    @property
+    def _is_of_rows(self) -> bool:
+        """Whether the ranks' parts lie one behind the other, so that nothing has to be moved beside."""
+        return self._number == 0 and self._cut.each * self._cut.pieces == 1
+
     def _around(self, part: tuple[int, ...]) -> tuple[int, int]:
         """Return how many stretches of a rank's part are cut, and the elements of each."""
         before = math.prod(part[: self._number]) * self._cut.each
         return before, math.prod(part) // before
 
     def _reshape(
-        self, value: Value, spec: TensorSpec, shape: tuple[int, ...], lie: Lie = LOST
+        self, value: Operand, spec: TensorSpec, shape: tuple[int, ...], lie: Lie = LOST
     ) -> Value:
         made = spec._replace(shape=shape)
         return self._insert("Reshape", (value, Const(shape, "tuple", (len(shape),))), made, {}, lie)
@@ -105,7 +120,9 @@ class Move:
         operands = (value, places, Const(1, "int64", ()), Const(0, "int64", ()))
         return self._insert("Gather", operands, spec._replace(shape=shape), {}, LOST)
 
-    def _meet(self, kind: str, value: Value, spec: TensorSpec, shape: tuple[int, ...]) -> Value:
+    def _meet(
+        self, kind: str, value: Operand, spec: TensorSpec, shape: tuple[int, ...], lie: Lie = LOST
+    ) -> Value:
         attrs: dict[str, Any] = {"op": "sum"} if kind == "ReduceScatter" else {}
         attrs |= {
             "rank_size": self._ranks,
@@ -113,4 +130,4 @@ class Move:
             "fusion": 0,
             "no_eliminate": True,
         }
-        return self._insert(kind, (value,), spec._replace(shape=shape), attrs, LOST)
+        return self._insert(kind, (value,), spec._replace(shape=shape), attrs, lie)

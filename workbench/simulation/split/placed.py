@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from workbench.simulation.split.moves import Insert
 
 PRODUCTS = ("MatMul", "BatchMatMul")
+UPDATES = ("Adam", "SGD", "ApplyMomentum", "Assign", "AssignAdd")
+"""Operators that change weights, of which each rank changes its part."""
+
+SHARED = "Default/parallel_optimizer"
+"""Scope in which weights are gathered that ranks share."""
+
 SEQUENCES = ("cp", "sp")
 """Axes that cut a sequence."""
 
@@ -77,7 +83,8 @@ class _Placing:
         self.lies: list[tuple[Lie, ...]] = []
         self.came: list[int] = []
         self._now: dict[Value, Value] = {}
-        self._gathered: dict[tuple[Value, str], Value] = {}
+        self._gathered: dict[tuple[Value | Param, str], Value] = {}
+        self._weight_of = dict(_gradients(graph))
         self._forward = {op.unique_id: n for n, op in enumerate(graph.ops) if op.unique_id}
         self._names = Counter(op.name for op in graph.ops)
 
@@ -96,12 +103,16 @@ class _Placing:
             inputs = (inputs[0], self._shape(inputs[1], specs[0]), *inputs[2:])
         own = self._add(replace(op, inputs=inputs, outputs=specs, input_specs=()), lies, number)
         for slot, lie in enumerate(lies):
-            self._now[Value(number, slot)] = self._settled(Value(own, slot), lie, number)
+            self._now[Value(number, slot)] = self._settled(Value(own, slot), lie, number, slot)
 
     def _taken(self, number: int) -> dict[Operand, Operand]:
         """Return what each operand is now; those of a product with what its factors have to have whole."""
         op = self.graph.ops[number]
         taken: dict[Operand, Operand] = {one: self._new(one) for one in _values(op)}
+        if op.op_type not in UPDATES:
+            for one in taken:
+                if isinstance(one, Param) and (cut := self._shared_cut(one)) is not None:
+                    taken[one] = self._whole(one, 0, cut, number)
         if op.op_type not in PRODUCTS:
             return taken
         factors = [one for one in bind(op).tensors if not isinstance(one, Const)]
@@ -128,24 +139,38 @@ class _Placing:
         known = self._lie(self._new(first)) if isinstance(first, Param | Value) else None
         return Place(op, lies, shapes, bound.settings, self.parallel, known)
 
-    def _whole(self, value: Value, dim: int, cut: Cutting, number: int) -> Value:
+    def _shared_cut(self, weight: Param) -> Cutting | None:
+        """Return the cut of a weight's rows by data parallelism, if ranks share it."""
+        rows = next(iter(self.parameters[weight.index].axes), ())
+        return rows[-1] if rows and rows[-1].axis == "dp" and self._is_weight(weight) else None
+
+    def _is_weight(self, weight: Param) -> bool:
+        return self.graph.parameters[weight.index].is_weight
+
+    def _whole(self, value: Value | Param, dim: int, cut: Cutting, number: int) -> Value:
         """Gather a dimension of a value along the axis that cuts it innermost; once for all who read it."""
         key = value, cut.axis
         if key not in self._gathered:
-            lie = self.lies[value.op][value.slot]
+            lie, spec = self._lie(value), self._spec(value)
             dim %= len(lie.axes)
             axes = [*lie.axes]
             axes[dim] = axes[dim][:-1]
             move = Move(self._insert(number, value), self.parallel, dim, cut)
-            spec = self.ops[value.op].outputs[value.slot]
             self._gathered[key] = move.gather(value, spec, Lie(tuple(axes)))
         return self._gathered[key]
 
-    def _settled(self, value: Value, lie: Lie, number: int) -> Value:
+    def _spec(self, value: Value | Param) -> TensorSpec:
+        """Return the spec of a rank's part."""
+        if isinstance(value, Value):
+            return self.ops[value.op].outputs[value.slot]
+        whole = self.graph.parameters[value.index]
+        return self.parameters[value.index].spec(whole.spec, self.parallel)
+
+    def _settled(self, value: Value, lie: Lie, number: int, slot: int) -> Value:
         """Return a result whose parts are added up: whole on all ranks, or a part of the sequence on each."""
         op = self.graph.ops[number]
         for axis in lie.partial:
-            cuts = self._sequence_cut(op, lie, axis)
+            cuts = self._part_of_sum(op, lie, axis, number, slot)
             lie = replace(lie, partial=tuple(one for one in lie.partial if one != axis))
             if cuts is None:
                 value = self._reduced(value, lie, axis, number)
@@ -156,7 +181,7 @@ class _Placing:
             lie = replace(lie, axes=tuple(axes))
             move = Move(self._insert(number, value), self.parallel, dim, cut)
             spec = self.ops[value.op].outputs[value.slot]
-            self._check(op, (lie,))
+            _check_sizes(op.name, op.outputs[slot].shape or (), lie, self.parallel)
             value = move.scatter(value, spec, lie)
         if op.op_type != LOSS:
             for axis in lie.mean:
@@ -168,12 +193,18 @@ class _Placing:
                 value = self._averaged(value, Lie(lie.axes), axis, number)
         return value
 
-    def _sequence_cut(self, op: Op, lie: Lie, axis: str) -> tuple[int, Cutting] | None:
+    def _part_of_sum(
+        self, op: Op, lie: Lie, axis: str, number: int, slot: int
+    ) -> tuple[int, Cutting] | None:
         """Return which dimension of parts of a sum each rank keeps a part of, and how; `None` if all keep the whole.
 
-        Those are gradients of keys and values, which context parallelism cuts as these are, and with sequence
-        parallelism results of products that tensor parallelism cuts.
+        Those are gradients of keys and values, which context parallelism cuts as these are; with sequence parallelism
+        results of products that tensor parallelism cuts; and gradients of weights that data parallel ranks share.
         """
+        weight = self._weight_of.get(Value(number, slot))
+        if axis == "dp" and weight is not None:
+            cut = self._shared_cut(weight)
+            return None if cut is None else (0, cut)
         if axis == "cp" and op.op_type == "BatchMatMul":
             return len(lie.axes) - 2, Cutting("cp", zigzag=self.parallel.zigzag)
         if axis == "tp" and self.parallel.sp > 1 and op.op_type == "MatMul":
@@ -244,9 +275,11 @@ class _Placing:
         op = self._inserted("Mul", scope, (value, scale), spec, {})
         return Value(self._add(op, (lie,), came))
 
-    def _insert(self, came: int, value: Value) -> Insert:
+    def _insert(self, came: int, value: Value | Param) -> Insert:
         """Return what puts in the operators of a move, behind the operator of a value."""
-        scope = self.ops[value.op].scope.partition("/_Virtual")[0]
+        scope = SHARED
+        if isinstance(value, Value):
+            scope = self.ops[value.op].scope.partition("/_Virtual")[0]
 
         def insert(
             kind: str,
@@ -275,6 +308,19 @@ class _Placing:
         name = f"{scope}/{kind}-op{number}"
         self._names[name] += 1
         return Op(name, kind, inputs, attrs, (spec,))
+
+
+def _gradients(graph: Graph) -> Iterator[tuple[Value, Param]]:
+    """Yield the gradients that an optimizer reads, and the weight of each."""
+    for op in graph.ops:
+        if op.op_type in UPDATES:
+            weight = op.operand(0)
+            for one in op.flat_inputs():
+                if isinstance(weight, Param) and isinstance(one, Value):
+                    shape = graph.parameters[weight.index].spec.shape
+                    given = graph.spec(one)
+                    if shape and given is not None and given.shape == shape:
+                        yield one, weight
 
 
 def _values(op: Op) -> Iterator[Operand]:

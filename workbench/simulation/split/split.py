@@ -12,7 +12,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Const, Graph, Value
-from workbench.simulation.split.moves import MOVE
+from workbench.simulation.split.moves import MEETINGS, MOVE
 from workbench.simulation.split.placed import Placed, place_network
 from workbench.simulation.split.stages import cut_stage, stages_of
 
@@ -100,7 +100,7 @@ class SplitNetwork:
         not those of the whole.
         """
         for number, op in enumerate(self.placed.ops):
-            if MOVE in op.name:
+            if MOVE in op.name or op.op_type in MEETINGS:
                 continue
             for slot, operand in enumerate(op.flat_inputs()):
                 lie = self.placed.lie(operand)
@@ -139,7 +139,7 @@ def file_name(name: str) -> str:
 
 def _with_groups(op: Op, parallel: Parallel, rank: int) -> Op:
     """Return a collective with the ranks that meet in it; other operators as they are."""
-    if op.op_type in ("AllReduce", "AllGather", "ReduceScatter"):
+    if op.op_type in ("AllReduce", *MEETINGS):
         ranks = parallel.group(rank, str(op.attrs["group"]))
         group = {"group": group_name(ranks), "group_ranks": "-".join(map(str, ranks))}
         return replace(op, attrs={**op.attrs, **group})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from workbench.simulation.split.lies import Cutting, Lie
+from workbench.simulation.split.lies import Cutting, Lie, ranks_of
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Parameter
@@ -54,9 +54,24 @@ def lie_of(parameter: Parameter, parallel: Parallel) -> Lie:
         cuts = (samples, sequence_of(parallel) if is_tokens(parameter) else ())[:rank]
         return Lie((*cuts, *((),) * (rank - len(cuts))))
     axes = next((axes for name, axes in WEIGHTS.items() if fnmatchcase(parameter.name, name)), ())
-    if len(axes) != rank:
-        return Lie.whole(rank)
-    return Lie(tuple(_cuts(axis, parallel) for axis in axes))
+    lie = (
+        Lie(tuple(_cuts(axis, parallel) for axis in axes)) if len(axes) == rank else Lie.whole(rank)
+    )
+    return _shared(lie, parameter.spec.shape or (), parallel)
+
+
+def _shared(lie: Lie, shape: tuple[int, ...], parallel: Parallel) -> Lie:
+    """Cut the rows of a weight by data parallelism, too, where that is asked for and possible.
+
+    So does MindSpore's parallel optimizer (``enable_parallel_optimizer``); what has no such rows is on all ranks.
+    """
+    if not parallel.zero or parallel.dp == 1 or not shape or shape[0] == 1:
+        return lie
+    if any(size % ranks_of(cuts, parallel) for size, cuts in zip(shape, lie.axes, strict=True)):
+        return lie
+    if lie.cut(shape, parallel)[0] % parallel.dp:
+        return lie
+    return Lie(((*lie.axes[0], Cutting("dp")), *lie.axes[1:]))
 
 
 def _cuts(axis: str, parallel: Parallel) -> Cuts:
