@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from workbench.scale.units import Settings, Unit
 
 _VIRTUAL = "_Virtual"
-"""Part of the names of operators that MindSpore inserts where ranks share a network, as ``_VirtualDiv``."""
+"""Part of the names of operators that MindSpore inserts where ranks share a network, as ``_VirtualDiv``.
 
-_MOVE = "_VirtualMove"
-"""Part of the names of operators on the way of a tensor between ranks: other layouts move others under one name."""
+Other layouts scale by other numbers, and move other tensors, under the same names: nothing is compared there.
+"""
 
 
 class UnitSides(NamedTuple):
@@ -150,7 +150,7 @@ def _left_out(job: Job, other: Job, overrides: Overrides) -> Iterator[tuple[Tens
     """Yield what one layout alone has, and what the user allows to be missing where no layout makes it whole."""
     for key, one in job.tensors.items():
         there = other.tensors.get(key)
-        if is_between_ranks(key) and (there is None or one.row is None or _MOVE in key.op_name):
+        if is_between_ranks(key) and (there is None or one.row is None or _VIRTUAL in key.op_name):
             yield key, Skipped(key.op_name, COMMUNICATION, Message("job/communication"))
     for key in not_joined(job):
         if overrides.may_miss(key.op_name):
