@@ -13,17 +13,20 @@ import pytest
 import workbench as wb
 from kit.build.object_store import serve_bucket, upload
 from kit.build.shards import slot_of, write_shards, zigzag
+from kit.cases import nightly
 from kit.words import refused
 from workbench.cli import main
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.network.models import load_graph
+from workbench.run.parallel import Parallel
 from workbench.scale import run
 from workbench.scale.job import JobResult
 from workbench.scale.job_layouts import AskedLayouts, find_layouts
 from workbench.scale.layouts import parse_layouts
 from workbench.scale.parts import list_tree
 from workbench.scale.said import ledger_said, lines
+from workbench.simulation.split import split_network
 
 LAYER = "Default_network-WithLossCell__backbone-MLP_body-SequentialCell_0-Dense"
 PRODUCT = f"{LAYER}_MatMul-op0"
@@ -165,6 +168,56 @@ def test_sides_of_different_layouts_are_joined_and_compared(
             "job/said-finding", f"layouts/found-{finding[0]}",
         )  # fmt: skip
         assert job.found[0].iteration == last
+
+
+LOSS = "SparseSoftmaxCrossEntropyWithLogits-op0"
+OWN_MEANS = {
+    "layouts given": (("dp=2", "tp=1"), "", {"pass", "warn"}, None, None),
+    "layouts told": (("", ""), "", {"pass", "warn"}, None, None),
+    "a loss of one rank": (
+        ("dp=2", "tp=1"), f"scaled-output:*_loss_fn-*Logits/{LOSS}:1.5,rank=1", {"fail"}, LOSS, (0, 1),
+    ),
+    "its gradient on one rank": (
+        ("dp=2", "tp=1"), f"scaled-output:*Grad_*/{LOSS}:1.5,rank=1", {"fail"}, LOSS, (1,),
+    ),
+    "a gradient that one rank does not divide": (
+        ("dp=2", "tp=1"), "scaled-output:*_VirtualDiv/Mul-op0:2.0,rank=1", {"fail"}, "Grad_BiasAdd_BiasAddGrad-op0",
+        (0, 1),
+    ),
+}  # fmt: skip
+"""Axes of both sides, a fault, verdicts, first divergence and its ranks."""
+
+
+@pytest.mark.parametrize("name", nightly([*OWN_MEANS], [*OWN_MEANS][1:3]))
+def test_losses_of_each_ranks_own_batch_are_the_loss_of_all(whole, client, tmp_path, name):
+    """Two ranks train on halves of the batch that one rank has: nothing is left out of the comparison."""
+    axes, fault, verdicts, operator, ranks = OWN_MEANS[name]
+    graph = load_graph("mlp_train", 0)
+    surface = "mindspore-o0o1" if fault else "mindspore-cpu"
+    form = wb.config.new(surface, common_dump_settings__iteration="all")
+    options = {"device": "a2", "faults": (fault,)} if fault else {"device": "reference"}
+    tree = wb.simulate(
+        graph,
+        None,
+        form,
+        tmp_path / "target",
+        surface=surface,
+        iterations=2,
+        parallel="dp=2",
+        **options,
+    )
+    layouts = parse_layouts(split_network(graph, Parallel(dp=2)).layouts_text()) if axes[0] else ""
+    job = wb.compare_job(
+        tree, whole, parallel=axes[0], golden_parallel=axes[1], layouts=layouts, out=tmp_path / "r",
+        client=client,
+    )  # fmt: skip
+    assert job.verdict in verdicts, str(job.sentence)
+    assert job.found == ()
+    assert not [one for one in job.ledger if one.code == "not-joined"]
+    if operator is not None:
+        first = job.first
+        assert first.divergence.op_name.replace("/", "_").endswith(operator)
+        assert (first.ranks, first.iteration) == (ranks, 0)
 
 
 @pytest.fixture(scope="module")

@@ -45,6 +45,8 @@ CLEAN = [
     ("tp=4", "tp=2", {"pass", "warn"}), ("tp=2", "tp=4", {"pass", "warn"}),
     ("pp=4", "", {"pass"}), ("tp=4", "", {"pass", "warn"}), ("pp=2", "pp=4", {"pass"}),
     ("tp=2,pp=2", "tp=4", {"pass", "warn"}), ("", "tp=2", {"pass", "warn"}),
+    ("dp=2", "", {"pass", "warn"}), ("dp=4", "dp=2", {"pass", "warn"}), ("tp=2,dp=2", "pp=2", {"pass", "warn"}),
+    ("cp=2:zigzag", "tp=2,cp=2", {"pass", "warn"}),
 ]  # fmt: skip
 """Target, golden, verdicts: another order of adding is a remark."""
 
@@ -104,7 +106,7 @@ def test_a_fault_of_a_link_is_named(trees, client, tmp_path, golden, fault, code
     assert job.sentence.values["clauses"][0].values["found"].code == f"layouts/found-{code}"
 
 
-@pytest.mark.parametrize("axes", ["tp=4", "pp=4"])
+@pytest.mark.parametrize("axes", ["tp=4", "pp=4", "dp=2"])
 def test_axes_and_layouts_are_told_from_the_dumps(trees, client, tmp_path, axes):
     job = wb.compare_job(trees(axes)[0], trees("")[0], out=tmp_path / "r", client=client)
     assert job.axes == (axes, "tp=1", "inferred")

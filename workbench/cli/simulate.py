@@ -56,7 +56,7 @@ from workbench.core.words import Message
     "--parallel",
     default="",
     metavar="tp=4,pp=2,dp=8",
-    help="Share one network between the ranks: tensor, pipeline and data parallel.",
+    help="Share one network between the ranks: tensor, sequence, context, pipeline, data parallel.",
 )
 @option(
     "--layouts",

@@ -17,6 +17,9 @@ SIZES = ("tp", "pp", "dp", "cp", "ep", "sp")
 AXES = (*SIZES, "edp")
 """Axes of a job; ``edp`` are the replicas of an expert's weights: what is left of dp and cp beside ep."""
 
+_MODES = {"zigzag": "cp", "zero": "dp"}
+"""How a simulated job cuts by an axis, as ``cp=2:zigzag`` says."""
+
 MOST = 1 << 20
 """Most ranks of a job."""
 
@@ -27,7 +30,9 @@ class Parallel:
 
     ``tp`` tensor, ``pp`` pipeline, ``dp`` data, ``cp`` context, ``ep`` expert, ``sp`` sequence parallel. As in
     Megatron-LM (``RankGenerator`` of ``megatron/core/parallel_state.py``, read): ep parts the ranks of dp and cp once
-    more, for experts alone; sp uses the ranks of tp, and is an axis of its own only where tp is 1 (Ulysses).
+    more, for experts alone; sp uses the ranks of tp, and is an axis of its own only where tp is 1 (Ulysses). ``zigzag``
+    says that a simulated job cuts sequences in zigzag order (``cp=2:zigzag``), ``zero`` that its data parallel ranks
+    share weights and moments (``dp=2:zero``); of a dump its layouts say so.
 
     Raises GraphError for a size below 1, sizes that do not fit each other, or an order that lacks an axis.
     """
@@ -39,6 +44,8 @@ class Parallel:
     ep: int = 1
     sp: int = 1
     order: str = ORDER
+    zigzag: bool = False
+    zero: bool = False
 
     def __post_init__(self) -> None:
         for axis in SIZES:
@@ -56,15 +63,19 @@ class Parallel:
 
     @classmethod
     def of(cls, text: str) -> Parallel:
-        """Read ``tp=8,pp=4,dp=16``, with ``order=tp-cp-ep-dp-pp`` where it is another one.
+        """Read ``tp=8,cp=2:zigzag,dp=16``, with ``order=tp-cp-ep-dp-pp`` where it is another one.
 
         >>> Parallel.of("tp=2,dp=3").ranks, str(Parallel.of("dp=3, tp=2"))
         (6, 'tp=2,dp=3')
         """
         found: dict[str, int] = {}
-        order = ORDER
+        order, said = ORDER, dict.fromkeys(_MODES, False)
         for piece in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = (one.strip() for one in piece.partition("="))
+            value, _, mode = value.partition(":")
+            if mode and _MODES.get(mode) != name:
+                raise GraphError("layouts/mode", got=f"{name}={value}:{mode}")
+            said |= {mode: True} if mode else {}
             if name in found or (name == "order" and order != ORDER):
                 raise GraphError("layouts/axis-twice", got=name)
             if name == "order":
@@ -75,10 +86,15 @@ class Parallel:
                 raise GraphError("graph/integer", subject=name, least=1, got=value)
             else:
                 found[name] = int(value)
-        return cls(**found, order=order)
+        return cls(**found, order=order, zigzag=said["zigzag"], zero=said["zero"])
 
     def __str__(self) -> str:
-        sizes = [f"{axis}={getattr(self, axis)}" for axis in SIZES if getattr(self, axis) > 1]
+        modes = {axis: f":{mode}" for mode, axis in _MODES.items() if getattr(self, mode)}
+        sizes = [
+            f"{axis}={size}{modes.get(axis, '')}"
+            for axis in SIZES
+            if (size := getattr(self, axis)) > 1
+        ]
         order = [f"order={self.order}"] if self.order != ORDER else []
         return ",".join([*sizes, *order]) or "tp=1"
 

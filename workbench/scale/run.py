@@ -25,7 +25,7 @@ from workbench.scale.carried import carried_findings
 from workbench.scale.layouts.jobs import join_each, ranks_off
 from workbench.scale.layouts.ledger import gather_ledger
 from workbench.scale.merge import digest_of
-from workbench.scale.reading import read_sides
+from workbench.scale.reading import is_between_ranks, read_sides
 from workbench.scale.summary import (
     CollectiveTensor,
     collectives_from_json,
@@ -156,7 +156,7 @@ def _laid(
 ) -> Iterator[tuple[TensorKey, Joined]]:
     """Yield all but what ranks send each other, of which no layout is known."""
     for key, one in joined:
-        if key.op_type not in COLLECTIVES or job.tensors[key].row is not None:
+        if not is_between_ranks(key) or job.tensors[key].row is not None:
             yield key, one
 
 

@@ -1,10 +1,15 @@
 """What an operator without a graph read, where the golden is another framework's and has outputs alone."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 from kit.build.onnx_models import model, node
 from kit.commands import run
+from workbench.comparison.bind.wiring import Wiring
 from workbench.comparison.follow.in_time import visit
+from workbench.comparison.follow.in_time.reading import UNSEEN, Partners, source_of
 
 
 def test_two_inputs_that_outputs_0_gave_are_both_known(capsys, tmp_path, monkeypatch):
@@ -38,3 +43,12 @@ def test_two_inputs_that_outputs_0_gave_are_both_known(capsys, tmp_path, monkeyp
     (reading,) = [one for name, one in read.items() if "add" in name.lower()]
     assert sorted(reading.inputs) == [0, 1]
     assert max(reading.given) > 0.04  # what Exp gave, whichever of them was measured last
+
+
+@pytest.mark.parametrize(("read", "source"), [({}, UNSEEN), ({-5: [(-5, 0)]}, (-2, 1))])
+def test_an_operator_whose_inputs_were_not_dumped_hands_nothing_on(read, source):
+    """A Reshape that the target lacks stands between; what it read is known only if it was dumped."""
+    wiring = Wiring({(-7, 0): (-5, 0), (-5, 0): (-3, 1)})
+    runs = {-5: SimpleNamespace(op_type="Reshape")}
+    partners = Partners(runs, wiring, {}, {-3: -2}, {}, read)
+    assert source_of(partners, -7, 0) == source

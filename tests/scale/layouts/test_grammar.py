@@ -22,6 +22,12 @@ READ = [
     ("h[tp:sharded]", TensorLayout((Dim(("h",), (Cut("tp"),)),))),
     ("h[tp:partial]", TensorLayout((Dim(("h",), (Cut("tp", partial=True),)),))),
     ("h[tp+partial]", TensorLayout((Dim(("h",), (Cut("tp", partial=True),)),))),
+    ("h[dp:mean]", TensorLayout((Dim(("h",), (Cut("dp", partial=True, mean=True),)),))),
+    ("b[dp:scaled]", TensorLayout((Dim(("b",), (Cut("dp", mean=True),)),))),
+    ("s[cp:zigzag+scaled]", TensorLayout((Dim(("s",), (Cut("cp", "zigzag", mean=True),)),))),
+    ("(b*s)[cp:zigzag+each8]", TensorLayout((Dim(("b", "s"), (Cut("cp", "zigzag", each=8),)),))),
+    ("# dp:mean", TensorLayout((), reduced=(Cut("dp", partial=True, mean=True),))),
+    ("# tp:partial", TensorLayout((), reduced=(Cut("tp", partial=True),))),
     ("(a*b)[tp] 1", TensorLayout((Dim(("a", "b"), (Cut("tp"),)), Dim(("1",))))),
     ("a*b[tp]", TensorLayout((Dim(("a", "b"), (Cut("tp"),)),))),
     ("h # tp:replicated dp:=moe_dp", TensorLayout((Dim(("h",)),), ("tp",), "edp")),
@@ -38,6 +44,14 @@ REFUSED = [
     ("h[tp:zigzog]", "layouts/modifier", {"got": "zigzog"}),
     ("h[tp:zigzag+partial]", "layouts/modifiers", {}),
     ("h[tp:zigzag+natural]", "layouts/modifiers", {}),
+    ("h[cp:zigzag+mean]", "layouts/modifiers", {}),
+    ("h[dp:mean+partial]", "layouts/modifiers", {}),
+    ("h[cp:each2+each3]", "layouts/modifiers", {}),
+    ("h[cp:each2+partial]", "layouts/modifiers", {}),
+    ("h[cp:each0]", "layouts/modifier", {"got": "each0"}),
+    ("h[dp:]", "layouts/modifier", {"got": ""}),
+    ("h[dp] # dp:mean", "layouts/twice", {"got": ["dp"]}),
+    ("h # dp:scaled", "layouts/declaration", {"got": "dp:scaled"}),
     ("h h", "layouts/twice", {"subject": "dimension", "got": ["h"]}),
     ("(h*d) d", "layouts/twice", {"got": ["d"]}),
     ("h[tp] d[tp]", "layouts/twice", {"subject": "axis", "got": ["tp"]}),
@@ -62,7 +76,7 @@ def test_what_is_no_layout_is_refused(text, code, values):
         parse_layout(text)
 
 
-@given(st.text("abh1[](),*:+#=tpcszigzagpartial ", max_size=40))
+@given(st.text("abh1[](),*:+#=tpcszigzagpartialmean ", max_size=40))
 def test_any_text_is_a_layout_that_comes_back_or_refused(text):
     try:
         layout = parse_layout(text)

@@ -69,7 +69,13 @@ def noisy(key):
     return NOISE in key.op_name.replace("key-Dense_Grad_BiasAdd", NOISE) or "Adam-op" in key.op_name
 
 
-@pytest.mark.parametrize("sizes", nightly(["tp=4", "pp=4", "tp=2,pp=2,dp=2"], ["tp=4", "pp=4"]))
+IN_PIECES = [
+    "tp=4", "pp=4", "cp=2:zigzag", "tp=2,pp=2,dp=2", "cp=2", "cp=3", "tp=2,sp=2", "tp=2,cp=2",
+    "dp=2:zero", "tp=2,sp=2,cp=2:zigzag,pp=2,dp=2:zero",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", nightly(IN_PIECES, IN_PIECES[:3]))
 def test_a_job_in_pieces_is_the_network_in_one(trees, sizes):
     target, golden = job_of(*trees(sizes)), job_of(*trees())
     pairs = list(join_pairs(target, golden))
@@ -80,13 +86,32 @@ def test_a_job_in_pieces_is_the_network_in_one(trees, sizes):
             assert pair.key in not_joined(target)
             continue
         assert not pair.target.findings, (pair.key, list(map(str, pair.target.findings)))
-        if not noisy(pair.key):
+        if not noisy(pair.key) and not is_own_shape(pair.key):
             off = relative_distance(pair.target.array, pair.golden.array)
             if off > 1e-4:
                 apart[pair.key] = off
     assert not apart
-    # what no joining makes whole: the loss of a rank's batch and its gradient, shapes of the parts, sends
-    assert len([pair for pair in pairs if pair.target.array is None]) <= 40
+    assert all(pair.target.array is not None for pair in pairs)
+    assert {key for key in golden.tensors if key not in target.tensors} == set()
+
+
+def is_own_shape(key):
+    """The shape that a rank's part is given."""
+    return key.op_type == "BroadcastTo" and (key.io, key.slot) == ("input", 1)
+
+
+@pytest.mark.parametrize("sizes", nightly(["cp=2:zigzag", "cp=2", "dp=2"], ["cp=2:zigzag"]))
+def test_what_adds_nothing_up_in_another_order_is_joined_to_the_bit(trees, sizes):
+    """Rows of tokens are computed alike wherever they are, up to the mean over the sequence or the batch."""
+    target, golden = job_of(*trees(sizes)), job_of(*trees())
+    layers = [
+        key
+        for key in golden.tensors
+        if key.op_name.startswith("Default_network") and "-EncoderLayer" in key.op_name
+    ]
+    assert len(layers) > 150
+    for pair in join_pairs(target, golden, layers):
+        np.testing.assert_array_equal(pair.target.array, pair.golden.array, str(pair.key))
 
 
 def test_weights_that_nobody_has_updated_are_joined_to_the_bit(trees):
@@ -221,7 +246,11 @@ def test_the_tree_of_a_job_is_the_same_again(tmp_path):
 
 
 REFUSED = [
-    ({"parallel": "cp=2"}, "simulation/split-axis", {"got": "cp"}),
+    ({"parallel": "dp=2,ep=2"}, "simulation/split-axis", {"got": "ep"}),
+    ({"parallel": "cp=5"}, "simulation/split-size", {"axis": "cp", "ranks": 5, "got": 12}),
+    ({"parallel": "cp=4:zigzag"}, "simulation/split-zigzag", {"axis": "cp", "ranks": 4, "got": 12}),
+    ({"parallel": "sp=2"}, "simulation/split-sp", {"got": 2}),
+    ({"parallel": "tp=8"}, "simulation/split-operator", {"axis": "tp"}),
     ({"parallel": "tp=3"}, "simulation/split-size", {"axis": "tp", "ranks": 3}),
     ({"parallel": "pp=5"}, "simulation/split-stages", {"most": 4, "got": 5}),
     ({"parallel": "tp=2", "ranks": 3}, "simulation/split-ranks", {"need": 2, "got": 3}),
@@ -242,6 +271,8 @@ def test_jobs_that_cannot_be_are_refused(tmp_path, options, code, values):
 def test_several_networks_and_control_flow_are_not_cut(tmp_path):
     with refused("simulation/split-several", GraphError):
         simulate([GRAPH, GRAPH], None, PLAN, tmp_path / "out", parallel="tp=2")
+    with refused("simulation/split-sequence", GraphError, got="mlp_train"):
+        split_network(load_graph("mlp_train"), Parallel(cp=2))
     with refused("simulation/split-operator", GraphError, axis="dp"):
         split_network(load_graph("resnet_train"), Parallel(dp=2))
     flow = ControlFlow("loop", (), (), (), ())

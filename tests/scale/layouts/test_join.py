@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.oracle.shards import coordinates, exact, shard, split_sum
 from kit.words import refused
 from workbench.core.errors import AlignError
-from workbench.scale.layouts import Parallel, join_tensor, parse_layout
+from workbench.scale.layouts import Parallel, join_tensor, parse_layout, tell_tensor
 from workbench.scale.layouts.placing import cut_whole, place
 
 RNG = np.random.default_rng(5)
@@ -88,6 +88,72 @@ def test_joining_undoes_cutting(case, seed):
     assert not joined.findings
 
 
+MEANS = {
+    "a mean of losses": ("dp=4", "# dp:mean", (), lambda whole, parts: [whole + p for p in parts]),
+    "a mean of vectors": ("dp=4", "h[dp:mean]", (3,), lambda whole, parts: [whole + p for p in parts]),
+    "a sum of scalars": ("tp=4", "# tp:partial", (), lambda whole, parts: [whole / 4 + p for p in parts]),
+    "a gradient of own means": ("dp=4", "b[dp:scaled] h", (8, 3), lambda whole, _: np.split(whole * 4, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_means_of_ranks_are_the_mean_and_their_gradients_its_gradient(name):
+    """What ranks hold sums to nothing beside the whole, to the bit; a wrong rank moves the mean by its share."""
+    sizes, text, shape, cut_up = MEANS[name]
+    whole = exact(shape, RNG)
+    parts = [np.float32(n) for n in (1, -3, 4, -2)]
+    parallel, layout = Parallel.of(sizes), parse_layout(text)
+    shards = {rank: np.asarray(one) for rank, one in enumerate(cut_up(whole, parts))}
+    joined = join_tensor(shards, layout, parallel, golden=whole)
+    np.testing.assert_array_equal(joined.array, whole)
+    assert (joined.array.dtype, joined.findings) == (whole.dtype, ())
+    wrong = join_tensor({**shards, 2: shards[2] + np.float32(8)}, layout, parallel, golden=whole)
+    assert np.max(np.abs(wrong.array - whole)) == (8 if text.endswith("# tp:partial") else 2)
+
+
+STRETCHES = [
+    ("cp=2", "(b*s)[cp:each4] h"), ("cp=2", "(b*s)[cp:zigzag+each4] h"), ("dp=2,cp=2", "(b*s)[dp,cp:zigzag+each2] h"),
+    ("tp=2,sp=2,cp=2", "(b*s)[cp:zigzag+each4,sp:each4] h"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "text"), STRETCHES)
+def test_a_cut_of_the_inner_of_two_dimensions_in_one_is_undone(sizes, text):
+    """The oracle cuts the two dimensions, each by itself, and lays them into one."""
+    parallel, layout = Parallel.of(sizes), parse_layout(text)
+    apart = {"dp": "b[dp] s[cp:zigzag] h", "sp": "b s[cp:zigzag,sp] h"}
+    plain = "b s[cp:zigzag] h" if "zigzag" in text else "b s[cp] h"
+    shards = cut(WHOLE, parallel, next((apart[one] for one in apart if one in text), plain))
+    shards = {rank: one.reshape(-1, one.shape[-1]) for rank, one in shards.items()}
+    joined = join_tensor(shards, layout, parallel, golden=WHOLE.reshape(64, 12))
+    np.testing.assert_array_equal(joined.array, WHOLE.reshape(64, 12))
+    assert joined.findings == ()
+    placing = place(layout, parallel)
+    for rank, one in shards.items():
+        np.testing.assert_array_equal(
+            cut_whole(WHOLE.reshape(64, 12), placing, placing.cell(rank)), one
+        )
+
+
+OWN = {
+    "a loss": ((), [1.0, 3.0], ["# dp:mean"], []),
+    "its gradient": ((4, 2), None, ["d0[dp:scaled] d1"], []),
+}
+"""Whole shape, what two ranks hold of 2.0 (none: halves, doubled), layouts of a loss, and of any other tensor."""
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_own_means_are_told_of_losses_alone(name):
+    shape, held, told, other = OWN[name]
+    whole = np.full(shape, 2, np.float32) if held else exact(shape, RNG)
+    shards = dict(enumerate(np.float32(held) if held else np.split(whole * 2, 2)))
+    found = [
+        [*map(str, tell_tensor(shards, whole, Parallel(dp=2), own_means=own))]
+        for own in (True, False)
+    ]
+    assert found == [told, other]
+
+
 SHAPES = {"b": 4, "s": 16, "h": 12, "d": 6, "e": 4, "f": 48}
 JOINED = [
     ("tp=2", "b h[tp]"), ("tp=4", "h[tp] d"), ("tp=2,sp=2", "b s[sp] h"), ("sp=4", "b s[sp] h"),
@@ -159,6 +225,7 @@ REFUSED = [
     ("tp=2", "b h[tp]", {0: (2, 3), 1: (4, 3)}, "layouts/part-shapes"),
     ("tp=2", "b h[tp:partial]", {0: (2, 3), 1: (2, 4)}, "layouts/sum-shapes"),
     ("cp=2", "s[cp:zigzag]", {0: (3,), 1: (3,)}, "layouts/zigzag-size"),
+    ("cp=2", "s[cp:each2]", {0: (3,), 1: (3,)}, "layouts/each-size"),
     ("tp=2", "1 h[tp]", {0: (2, 3), 1: (2, 3)}, "layouts/single"),
     ("tp=2,sp=2", "s[sp] h[tp]", {0: (2, 3), 1: (2, 3)}, "layouts/same-ranks"),
     ("tp=2,cp=2,ep=2", "s[cp] e[ep]", {0: (2, 3), 1: (2, 3)}, "layouts/same-ranks"),

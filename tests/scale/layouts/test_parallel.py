@@ -20,6 +20,9 @@ REFUSED = [
     ("tp=4,sp=2", "layouts/sp-size", {"tp": 4, "got": 2}),
     ("dp=4,ep=3", "layouts/ep-size", {"of": 4, "got": 3}),
     ("tp=2,order=tp-dp", "layouts/order", {"got": "tp-dp"}),
+    ("cp=2:zero", "layouts/mode", {"got": "cp=2:zero"}),
+    ("dp=2:zigzag", "layouts/mode", {"got": "dp=2:zigzag"}),
+    ("cp=2:order", "layouts/mode", {"got": "cp=2:order"}),
     ("tp=9999999", "layouts/ranks-most", {"got": 9999999}),
 ]
 
@@ -31,7 +34,10 @@ def test_sizes_that_do_not_fit_are_refused(text, code, values):
 
 
 @pytest.mark.parametrize(
-    "text", ["tp=1", "tp=8,pp=4,dp=16", "tp=2,pp=2,dp=4,cp=2,ep=4,sp=2", "sp=4", "tp=2,dp=2,order=dp-tp-cp-ep-pp"]
+    "text", [
+        "tp=1", "dp=2:zero,cp=4:zigzag", "tp=8,pp=4,dp=16", "tp=2,pp=2,dp=4,cp=2,ep=4,sp=2", "sp=4",
+        "tp=2,dp=2,order=dp-tp-cp-ep-pp",
+    ]
 )  # fmt: skip
 def test_a_text_comes_back(text):
     assert str(Parallel.of(text)) == text

@@ -9,6 +9,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``attribute``  the other side's graph states it as a setting of the operator
 ``no-task``    the other side's operator runs nothing on the device
 ``communication``  ranks of a job meet there, whose tensors are joined; the other side's layout has no such operator
+``own-shape``  a rank's shape of its part of a result, whose ranks are joined
 ``quantised``  it is an integer of another scale (`workbench.comparison.graphs.quantization`): an operator
                that quantizes reads what the original layer reads, and the one that ends it gives what the
                layer gives; what lies between is left out, as msaccucmp filters it
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
 NO_TASK, FOLDED, QUANTISED, COPY = "no-task", "folded", "quantised", "copy"
 UNREAD = "unread"
-COMMUNICATION = "communication"
+COMMUNICATION, OWN_SHAPE = "communication", "own-shape"
 EXPECTED = frozenset(
     (
         FUSED,
@@ -62,6 +63,7 @@ EXPECTED = frozenset(
         COPY,
         UNREAD,
         COMMUNICATION,
+        OWN_SHAPE,
         WATCHED,
         "inside-group",
         "not-selected",

@@ -22,6 +22,7 @@ SENTENCES: dict[str, str] = {
     ),
     "joined-option": "{option} does not apply where ranks are joined",
     "communication": "ranks meet there; the other side shares the network in another way",
+    "own-shape": "shape of a rank's own part of the result, which is joined and compared",
     # units that fail
     "no-scheduler": "no dask scheduler at {got!r}: {why}",
     "scheduler-lost": "the dask scheduler is lost; finished units are kept: run the command again to continue",

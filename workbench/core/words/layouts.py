@@ -9,6 +9,7 @@ SENTENCES: dict[str, str] = {
     "order": "order {got!r} does not name each of {known:list} once",
     "ranks-most": "the job has {got:count rank}; the most is {most:count}",
     "axis-twice": "{got!r} is given twice",
+    "mode": "{got!r} is unknown; write cp=N:zigzag or dp=N:zero",
     "rank": "rank {got} does not exist in a job of {ranks:count rank}",
     # layouts as text
     "long": "the layout has {got:count character}; the most is {most:count}",
@@ -17,7 +18,8 @@ SENTENCES: dict[str, str] = {
     "modifier": "unknown modifier {got!r} in {where!r} (choose from {known:list})",
     "modifiers": "{got!r} in {where!r} has modifiers that exclude each other or come twice",
     "declaration": (
-        "{got!r} is not a declaration; write AXIS:replicated, dp:=GROUP ({known:list}), flat:NAME(SIZES),… or align:N"
+        "{got!r} is not a declaration; write AXIS:replicated, AXIS:mean, AXIS:partial, "
+        "dp:=GROUP ({known:list}), flat:NAME(SIZES),… or align:N"
     ),
     "part": "{got!r} in {where!r} is not a tensor; write NAME(SIZE,SIZE)",
     "flat-dims": "a flat buffer has 1 dimension, the layout has {got}",
@@ -44,6 +46,7 @@ SENTENCES: dict[str, str] = {
     "sum-shapes": "parts of the sum have different shapes: {got:list}",
     "single": "layout {layout!r} has a dimension 1 that is not of size 1 in shape ({got:times})",
     "zigzag-size": "zigzag order needs a multiple of {pieces}, got {got}",
+    "each-size": "size {got} has no {each:count} equal stretches",
     "cut-size": "{axis} cuts into {of} parts, which does not divide {got}",
     "flat-short": "the flat buffer has {got:count element}; its tensors need {need:count}",
     "no-layout": "no layout is known for {name!r}",
@@ -54,6 +57,8 @@ SENTENCES: dict[str, str] = {
     "step-concatenated": "{count:count shard} concatenated along {dim} ({axis})",
     "step-zigzag-undone": "zigzag order of {axis} undone along {dim}",
     "step-summed": "{count:count partial sum} added over {axis}; another order may differ by up to {tolerance:number}",
+    "step-averaged": "mean of {count:count value} over {axis}; another order may differ by up to {tolerance:number}",
+    "step-divided": "divided by {count:count} ({axis}): each rank held the gradient of its own mean",
     "step-squeezed": "{count:count dimension} of size 1 removed",
     "step-unflattened": "cut out of a flat buffer at element {start:count}; {padding:count element} of padding",
     "step-renumbered": "renamed from {was!r} ({axis} {at})",

@@ -75,14 +75,17 @@ def _readings(
             yield Finding("never-reduced", everyone, {"axis": axis}), total
     for number, axis, cut in placing.cuts:
         ranks = placing.parallel.size(axis)
+        if cut.mean:
+            continue
         if cut.partial:
             yield Finding("reduced-twice", everyone, {"axis": axis, "count": ranks}), whole / ranks
             continue
         dim = placing.layout.dims[number].name
         values = {"axis": axis, "dim": dim}
         for order, code in ((NATURAL, "zigzag-kept"), (ZIGZAG, "zigzag-missing")):
-            if cut.order == order and whole.shape[number] % (2 * ranks) == 0:
-                other = lay_zigzag(whole, number, ranks, undo=order == NATURAL)
+            each = _stretches(number, axis, placing)
+            if cut.order == order and whole.shape[number] % (2 * ranks * each) == 0:
+                other = lay_zigzag(whole, number, ranks, undo=order == NATURAL, each=each)
                 yield Finding(code, everyone, values), other
     ranks = placing.parallel.cp
     if ranks > 1 and "cp" not in placing.cut_axes:
@@ -93,6 +96,17 @@ def _readings(
                     Finding("zigzag-kept", everyone, values),
                     lay_zigzag(whole, number, ranks, undo=True),
                 )
+
+
+def _stretches(number: int, axis: str, placing: Placing) -> int:
+    """Return how many stretches of a whole dimension an axis cuts, with those that axes around it cut."""
+    found = 1
+    for other, name, cut in placing.cuts:
+        if other == number and not cut.partial:
+            if name == axis:
+                return found * cut.each
+            found *= placing.parallel.size(name)
+    return found
 
 
 def _dim_name(placing: Placing, number: int) -> str:

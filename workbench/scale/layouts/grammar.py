@@ -2,10 +2,14 @@
 
 A dimension a word. In brackets stand the axes that cut it, the outermost first: ``s[cp:zigzag,sp]`` is cut by cp, in
 zigzag order, and each of these parts by sp. ``h[tp:partial]`` (or ``[tp+partial]``) is not cut: every rank of tp holds
-a part of the sum. ``(heads*dim)[tp]`` is one dimension that several share, ``1`` one of size 1 that the joined tensor
-does not have. Behind ``#`` stand axes whose ranks hold the same (``ep:replicated``), the axis whose ranks are the
-tensor's data parallel ones (``dp:=edp``), and the tensors that a flat buffer holds (``flat:weight(64,32),bias(64)``,
-``align:128``). The meaning is that of SGLang's comparator of dumps (its parser was read); flat buffers are ours.
+a part of the sum. ``h[dp:mean]`` is not cut either: the mean over the ranks is meant, as of losses of their own
+batches; ``b[dp:scaled]`` is cut, and each part as many times too large as there are ranks, as the gradient of such a
+loss. ``(b*s)[cp:each8]`` is cut in each of 8 equal stretches.
+``(heads*dim)[tp]`` is one dimension that several share, ``1`` one of size 1 that the joined tensor does not have.
+Behind ``#`` stand axes whose ranks hold the same (``ep:replicated``), parts of sums and of means of a scalar
+(``tp:partial``, ``dp:mean``), the axis whose ranks are the tensor's data parallel ones (``dp:=edp``), and the tensors
+that a flat buffer holds (``flat:weight(64,32),bias(64)``, ``align:128``). The meaning is that of SGLang's comparator of
+dumps (its parser was read); means and flat buffers are ours.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NATURAL, ZIGZAG, PARTIAL, REPLICATED = "natural", "zigzag", "partial", "replicated"
+MEAN, SCALED, EACH = "mean", "scaled", "each"
 SINGLE = "1"
 """Name of a dimension of size 1 that the joined tensor does not have."""
 
@@ -34,20 +39,35 @@ GROUPS = {"moe_dp": "edp", "expert_dp": "edp", **{axis: axis for axis in AXES}}
 _DIM = re.compile(
     r"(?:([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)*)|\(([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)+)\))(?:\[([^\[\]]*)\])?"
 )
+_EACH = re.compile(rf"{EACH}([1-9]\d{{0,8}})")
 _PART = re.compile(r"([^\s(),]+)\((\d{0,12}(?:,\d{1,12})*,?)\)(?:,|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What an axis does to a dimension: cuts it, in ``natural`` or ``zigzag`` order, or leaves a ``partial`` sum."""
+    """What an axis does to a dimension: cuts it, in ``natural`` or ``zigzag`` order, or leaves a ``partial`` sum.
+
+    Where ``mean`` is true the whole is divided by the ranks of the axis: a mean where it is partial, scaled parts else.
+    ``each`` stretches of a dimension are cut each by itself, as where it was two and the inner one is cut.
+    """
 
     axis: str
     order: str = NATURAL
     partial: bool = False
+    mean: bool = False
+    each: int = 1
+
+    @property
+    def kind(self) -> str:
+        """What its modifier says besides the order; "" for a cut alone."""
+        if self.mean:
+            return MEAN if self.partial else SCALED
+        return PARTIAL if self.partial else ""
 
     def __str__(self) -> str:
         said = [self.order] if self.order == ZIGZAG else []
-        said += [PARTIAL] if self.partial else []
+        said += [f"{EACH}{self.each}"] if self.each > 1 else []
+        said += [self.kind] if self.kind else []
         return f"{self.axis}:{'+'.join(said)}" if said else self.axis
 
 
@@ -100,6 +120,8 @@ class TensorLayout:
         The tensors of a flat buffer, one behind the other.
     align : int
         Elements at whose multiples the tensors of a flat buffer begin.
+    reduced : tuple of Cut
+        Axes whose ranks hold parts of a sum or of a mean, of a tensor that has no dimension to write them at.
     """
 
     dims: tuple[Dim, ...]
@@ -107,18 +129,21 @@ class TensorLayout:
     dp: str = ""
     flat: tuple[Part, ...] = ()
     align: int = 1
+    reduced: tuple[Cut, ...] = ()
 
     def __str__(self) -> str:
         behind = [f"{axis}:{REPLICATED}" for axis in self.replicated]
+        behind += map(str, self.reduced)
         behind += [f"dp:={self.dp}"] if self.dp else []
         behind += [f"flat:{','.join(map(str, self.flat))}"] if self.flat else []
         behind += [f"align:{self.align}"] if self.align > 1 else []
-        return " # ".join(filter(None, (" ".join(map(str, self.dims)), " ".join(behind))))
+        return " ".join([*map(str, self.dims), *(["#", *behind] if behind else [])])
 
     @property
     def cuts(self) -> tuple[tuple[int, Cut], ...]:
-        """Its cuts with the number of the dimension of each."""
-        return tuple((number, cut) for number, dim in enumerate(self.dims) for cut in dim.cuts)
+        """Its cuts with the number of the dimension of each, 0 for those of none."""
+        of_dims = tuple((number, cut) for number, dim in enumerate(self.dims) for cut in dim.cuts)
+        return (*of_dims, *((0, cut) for cut in self.reduced))
 
     @property
     def of_experts(self) -> bool:
@@ -138,10 +163,9 @@ def parse_layout(text: str) -> TensorLayout:
         raise FormatError("layouts/long", most=MOST_TEXT, got=len(text))
     words, _, behind = text.partition("#")
     dims = tuple(_parse_dim(word) for word in words.split())
-    replicated, dp, flat, align = _parse_behind(behind)
-    layout = TensorLayout(dims, replicated, dp, flat, align)
+    layout = _parse_behind(behind, dims)
     _check_names(layout, text)
-    if flat and len(dims) != 1:
+    if layout.flat and len(dims) != 1:
         raise FormatError("layouts/flat-dims", got=len(dims))
     return layout
 
@@ -163,19 +187,30 @@ def _parse_cut(text: str, word: str) -> Cut:
     axis, *said = (one.strip() for one in text.replace(":", "+").split("+"))
     if axis not in AXES:
         raise FormatError("layouts/axis", got=axis, where=word, known=[*AXES])
+    stretches = [one for one in said if _EACH.fullmatch(one)]
+    said = [one for one in said if one not in stretches]
     orders = [one for one in said if one in (NATURAL, ZIGZAG)]
-    other = [one for one in said if one not in (NATURAL, ZIGZAG, PARTIAL, "sharded")]
+    kinds = [one for one in said if one and one in _KINDS]
+    other = [one for one in said if not one or one not in (NATURAL, ZIGZAG, "sharded", *_KINDS)]
     if other:
-        known = [NATURAL, ZIGZAG, PARTIAL]
+        known = [NATURAL, ZIGZAG, PARTIAL, MEAN, SCALED, f"{EACH}N"]
         raise FormatError("layouts/modifier", got=other[0], where=word, known=known)
-    if len(orders) > 1 or said.count(PARTIAL) > 1 or (ZIGZAG in said and PARTIAL in said):
+    twice = any(len(one) > 1 for one in (orders, kinds, stretches))
+    if twice or ((ZIGZAG in said or stretches) and {PARTIAL, MEAN} & {*kinds}):
         raise FormatError("layouts/modifiers", got=text, where=word)
-    return Cut(axis, orders[0] if orders else NATURAL, PARTIAL in said)
+    kind = _KINDS[kinds[0] if kinds else ""]
+    each = int(stretches[0].removeprefix(EACH)) if stretches else 1
+    return Cut(axis, orders[0] if orders else NATURAL, *kind, each)
 
 
-def _parse_behind(text: str) -> tuple[tuple[str, ...], str, tuple[Part, ...], int]:
-    """Read what stands behind ``#``: replicated axes, data parallel axis, parts of a flat buffer, its alignment."""
+_KINDS = {"": (False, False), PARTIAL: (True, False), MEAN: (True, True), SCALED: (False, True)}
+"""Whether a cut is partial and whether it is a mean, by its modifier."""
+
+
+def _parse_behind(text: str, dims: tuple[Dim, ...]) -> TensorLayout:
+    """Read what stands behind ``#``: axes, data parallel axis, parts of a flat buffer, its alignment."""
     replicated: list[str] = []
+    reduced: list[Cut] = []
     dp, flat, align = "", tuple[Part, ...](), 1
     for word in text.split():
         axis, _, value = word.partition(":")
@@ -187,9 +222,11 @@ def _parse_behind(text: str) -> tuple[tuple[str, ...], str, tuple[Part, ...], in
             align = max(int(value), 1)
         elif axis in AXES and value == REPLICATED and axis not in replicated:
             replicated.append(axis)
+        elif axis in AXES and value in (PARTIAL, MEAN):
+            reduced.append(Cut(axis, NATURAL, *_KINDS[value]))
         else:
             raise FormatError("layouts/declaration", got=word, known=[*GROUPS])
-    return tuple(replicated), dp, flat, align
+    return TensorLayout(dims, tuple(replicated), dp, flat, align, tuple(reduced))
 
 
 def _parse_parts(text: str, word: str) -> Iterator[Part]:

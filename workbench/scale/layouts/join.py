@@ -8,13 +8,12 @@ from workbench.core.errors import AlignError
 from workbench.scale.layouts.explain import explain_distance
 from workbench.scale.layouts.grammar import ZIGZAG
 from workbench.scale.layouts.parts import (
-    add_parts,
     check_shapes,
     grouped,
-    put_together,
     ranks_of_cells,
     squeeze_singles,
     sum_bound,
+    undo_cut,
     with_singles,
 )
 from workbench.scale.layouts.placing import cut_whole, place
@@ -46,7 +45,8 @@ def join_tensor(
     """Join the shards of a tensor.
 
     Replicas are compared to the bit and one of them is taken; then the innermost cut of every dimension is undone
-    first. Parts of sums are added in the order of ranks, in float32 where the type is narrower, and rounded once.
+    first. Parts of sums are added in the order of ranks, in float32 where the type is narrower, and rounded once; so
+    are means.
 
     Parameters
     ----------
@@ -81,16 +81,13 @@ def join_tensor(
     parts, steps, found = _take_replicas(cells, shards, placing, whole_there, before, dtype)
     tolerance = 0.0
     for number, axis, cut in reversed(placing.cuts):
-        groups = grouped(parts)
+        groups, parts = grouped(parts), undo_cut(parts, number, axis, cut)
+        bound = 0.0
         if cut.partial:
-            parts = {cell: add_parts(group) for cell, group in groups.items()}
             bound = max(sum_bound(group, dtype) for group in groups.values())
+            bound = bound / parallel.size(axis) if cut.mean else bound
             tolerance = max(tolerance, bound)
-            values = {"axis": axis, "count": parallel.size(axis), "tolerance": bound}
-            steps.append(Step("summed", values))
-        else:
-            parts = {cell: put_together(g, number, axis, cut) for cell, g in groups.items()}
-            steps += _steps_of_cut(number, axis, cut, placing)
+        steps += _steps_of_cut(number, axis, cut, placing, bound)
     whole = squeeze_singles(parts[()], layout)
     if whole is not parts[()]:
         steps.append(Step("squeezed", {"count": parts[()].ndim - whole.ndim}))
@@ -151,8 +148,13 @@ def _cut_or_none(golden: Array, placing: Placing, cell: Cell) -> Array | None:
         return None
 
 
-def _steps_of_cut(number: int, axis: str, cut: Cut, placing: Placing) -> list[Step]:
-    name = placing.layout.dims[number].name
-    values = {"axis": axis, "count": placing.parallel.size(axis), "dim": name}
+def _steps_of_cut(
+    number: int, axis: str, cut: Cut, placing: Placing, tolerance: float
+) -> list[Step]:
+    values: dict[str, Any] = {"axis": axis, "count": placing.parallel.size(axis)}
+    if cut.partial:
+        return [Step("averaged" if cut.mean else "summed", values | {"tolerance": tolerance})]
+    values["dim"] = placing.layout.dims[number].name
     steps = [Step("concatenated", values)]
-    return [*steps, Step("zigzag-undone", values)] if cut.order == ZIGZAG else steps
+    steps += [Step("zigzag-undone", values)] if cut.order == ZIGZAG else []
+    return [*steps, Step("divided", values)] if cut.mean else steps

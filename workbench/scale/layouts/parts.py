@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.core.errors import AlignError
 from workbench.scale.layouts.grammar import SINGLE, ZIGZAG
-from workbench.scale.layouts.placing import lay_zigzag
+from workbench.scale.layouts.placing import lay_zigzag, stretched, unstretched
 from workbench.scale.layouts.steps import ranks_text
 
 if TYPE_CHECKING:
@@ -71,12 +71,18 @@ def put_together(group: list[Array], number: int, axis: str, cut: Cut) -> Array:
     rest = {one.shape[:number] + one.shape[number + 1 :] for one in group}
     if len(rest) > 1:
         raise AlignError("layouts/part-shapes", axis=axis, got=[one.shape for one in group])
-    whole = np.concatenate(group, axis=number)
-    return lay_zigzag(whole, number, len(group), undo=True) if cut.order == ZIGZAG else whole
+    if cut.each == 1:
+        whole = np.concatenate(group, axis=number)
+    else:
+        stretches = [stretched(one, number, cut.each) for one in group]
+        whole = unstretched(np.concatenate(stretches, axis=number + 1), number)
+    if cut.order != ZIGZAG:
+        return whole
+    return lay_zigzag(whole, number, len(group), undo=True, each=cut.each)
 
 
-def add_parts(parts: list[Array]) -> Array:
-    """Add parts of a sum in order: floats in float32 at least, rounded to their type once."""
+def add_parts(parts: list[Array], *, mean: bool = False) -> Array:
+    """Add parts of a sum in order, or take their mean: floats in float32 at least, rounded to their type once."""
     kind = parts[0].dtype
     if len({one.shape for one in parts}) > 1:
         raise AlignError("layouts/sum-shapes", got=[one.shape for one in parts])
@@ -85,7 +91,21 @@ def add_parts(parts: list[Array]) -> Array:
     with np.errstate(all="ignore"):
         for part in parts[1:]:
             total = total + part.astype(wide, copy=False)
+        total = total / len(parts) if mean else total
         return total.astype(kind, copy=False)
+
+
+def undo_cut(parts: Mapping[Cell, Array], number: int, axis: str, cut: Cut) -> dict[Cell, Array]:
+    """Undo the innermost cut of parts: add what ranks hold parts of, concatenate else; divide where a mean is meant."""
+    groups = grouped(parts)
+    if cut.partial:
+        found = {cell: add_parts(group, mean=cut.mean) for cell, group in groups.items()}
+    else:
+        found = {cell: put_together(g, number, axis, cut) for cell, g in groups.items()}
+    if not cut.mean or cut.partial:
+        return found
+    ranks = len(next(iter(groups.values())))
+    return {cell: (one / ranks).astype(one.dtype, copy=False) for cell, one in found.items()}
 
 
 def sum_bound(parts: list[Array], dtype: str) -> float:
@@ -123,9 +143,5 @@ def join_parts(shards: Mapping[int, Array], placing: Placing) -> Array:
     cells = ranks_of_cells(shards, placing)
     parts = {cell: shards[ranks[0]] for cell, ranks in cells.items()}
     for number, axis, cut in reversed(placing.cuts):
-        groups = grouped(parts)
-        if cut.partial:
-            parts = {cell: add_parts(group) for cell, group in groups.items()}
-        else:
-            parts = {cell: put_together(g, number, axis, cut) for cell, g in groups.items()}
+        parts = undo_cut(parts, number, axis, cut)
     return squeeze_singles(parts[()], placing.layout)

@@ -95,8 +95,25 @@ def zigzag_order(ranks: int) -> list[int]:
     return [piece for rank in range(ranks) for piece in (rank, 2 * ranks - 1 - rank)]
 
 
-def lay_zigzag(array: Array, dim: int, ranks: int, *, undo: bool = False) -> Array:
+def stretched(array: Array, dim: int, each: int) -> Array:
+    """Return an array whose dimension is two: ``each`` stretches, and their length; raises AlignError if it is none."""
+    size = array.shape[dim]
+    if size % each:
+        raise AlignError("layouts/each-size", each=each, got=size)
+    return array.reshape(*array.shape[:dim], each, size // each, *array.shape[dim + 1 :])
+
+
+def unstretched(array: Array, dim: int) -> Array:
+    """Return an array with the dimension that `stretched` parted whole again."""
+    size = array.shape[dim] * array.shape[dim + 1]
+    return array.reshape(*array.shape[:dim], size, *array.shape[dim + 2 :])
+
+
+def lay_zigzag(array: Array, dim: int, ranks: int, *, undo: bool = False, each: int = 1) -> Array:
     """Reorder a dimension from natural to zigzag order, or back; raises AlignError if 2n does not divide it."""
+    if each > 1:
+        found = lay_zigzag(stretched(array, dim, each), dim + 1, ranks, undo=undo)
+        return unstretched(found, dim)
     if array.shape[dim] % (2 * ranks):
         raise AlignError("layouts/zigzag-size", pieces=2 * ranks, got=array.shape[dim])
     order = np.array(zigzag_order(ranks))
@@ -116,9 +133,13 @@ def cut_whole(whole: Array, placing: Placing, cell: Sequence[int]) -> Array:
         if cut.partial:
             continue
         ranks = placing.parallel.size(axis)
-        if whole.shape[number] % ranks:
-            raise AlignError("layouts/cut-size", axis=axis, of=ranks, got=whole.shape[number])
+        stretches = stretched(whole, number, cut.each)
+        size = stretches.shape[number + 1]
+        if size % ranks:
+            raise AlignError("layouts/cut-size", axis=axis, of=ranks, got=size)
         if cut.order == ZIGZAG:
-            whole = lay_zigzag(whole, number, ranks)
-        whole = np.split(whole, ranks, axis=number)[at[axis]]
+            stretches = lay_zigzag(stretches, number + 1, ranks)
+        part = np.split(stretches, ranks, axis=number + 1)[at[axis]]
+        whole = unstretched(part, number)
+        whole = (whole * ranks).astype(whole.dtype, copy=False) if cut.mean else whole
     return whole

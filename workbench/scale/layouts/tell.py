@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import WorkbenchError
 from workbench.scale.layouts.explain import NEAR
 from workbench.scale.layouts.files import INFERRED, LayoutRow, LayoutTable
-from workbench.scale.layouts.grammar import NATURAL, ZIGZAG, Cut, Dim, TensorLayout
+from workbench.scale.layouts.grammar import MEAN, NATURAL, SCALED, ZIGZAG, Cut, Dim, TensorLayout
 from workbench.scale.layouts.jobs import whole_array
 from workbench.scale.layouts.parts import join_parts
 from workbench.scale.layouts.placing import place
@@ -36,6 +36,9 @@ MOST_READINGS = 512
 """Readings of one tensor that are tried."""
 
 _NUMBER = re.compile(r"\d+")
+
+_LOSS = re.compile(r"CrossEntropy|NLLLoss|_loss_|(?<!With)Loss(?!Cell)")
+"""What the type or name of an operator has that computes a loss or its gradient: a mean of each rank's own batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,11 @@ def _readings_of(target: Job, golden: Job, key: TensorKey) -> Iterator[TensorLay
         shards = {rank: one.source.array() for rank, one in records.items() if one.source}
     except WorkbenchError:
         return
-    yield from tell_tensor(shards, whole, target.parallel)
+    yield from tell_tensor(shards, whole, target.parallel, own_means=_is_of_loss(key))
+
+
+def _is_of_loss(key: TensorKey) -> bool:
+    return bool(_LOSS.search(f"{key.op_type} {key.op_name}"))
 
 
 def _likely(target: Job, golden: Job, key: TensorKey) -> TensorLayout | None:
@@ -109,24 +116,27 @@ def _likely(target: Job, golden: Job, key: TensorKey) -> TensorLayout | None:
         return None
     ways = [
         one
-        for one in _layouts(shape, whole, dict.fromkeys(records), target.parallel)
+        for one in _layouts(shape, whole, dict.fromkeys(records), target.parallel, own_means=False)
         if all(cut.order == NATURAL and not cut.partial for _, cut in one.cuts)
     ]
     return ways[0] if len(ways) == 1 else None
 
 
 def tell_tensor(
-    shards: Mapping[int, Array], whole: Array, parallel: Parallel
+    shards: Mapping[int, Array], whole: Array, parallel: Parallel, *, own_means: bool = False
 ) -> Iterator[TensorLayout]:
     """Yield the layouts by which shards are a whole tensor, the plainest first.
 
-    Replicas have to be equal as the whole is: nearer than `NEAR`, relative in the Euclidean norm.
+    Replicas have to be equal as the whole is: nearer than `NEAR`, relative in the Euclidean norm. With ``own_means``
+    ranks of dp and cp may hold means of their own batches and gradients of these; of any tensor that would hide that
+    a mean is missing.
     """
     shapes = {array.shape for array in shards.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != whole.ndim:
         return
     shape = next(iter(shapes))
-    for number, layout in enumerate(_layouts(shape, whole.shape, shards, parallel)):
+    readings = _layouts(shape, whole.shape, shards, parallel, own_means=own_means)
+    for number, layout in enumerate(readings):
         if number >= MOST_READINGS:
             return
         if _fits(layout, shards, whole, parallel):
@@ -134,13 +144,18 @@ def tell_tensor(
 
 
 def _layouts(
-    shape: tuple[int, ...], whole: tuple[int, ...], shards: Mapping[int, Any], parallel: Parallel
+    shape: tuple[int, ...],
+    whole: tuple[int, ...],
+    shards: Mapping[int, Any],
+    parallel: Parallel,
+    *,
+    own_means: bool,
 ) -> Iterator[TensorLayout]:
     """Yield the layouts that shapes allow: every axis cuts a dimension, leaves parts of a sum, or does nothing."""
     views = [False, True] if parallel.ep > 1 else [False]
     for experts in views:
         axes = _axes_there(shards, parallel, experts=experts)
-        for roles in product(*(_roles(len(shape), axis) for axis in axes)):
+        for roles in product(*(_roles(len(shape), axis, own_means) for axis in axes)):
             sizes = list(shape)
             for axis, role in zip(axes, roles, strict=True):
                 if isinstance(role[0], int):
@@ -150,14 +165,17 @@ def _layouts(
 
 
 Role = tuple[int | str, str]
-"""What an axis does: the number of a dimension and the order, or ``=`` or ``+`` for nothing and parts of a sum."""
+"""What an axis does: the number of a dimension and the order, or ``=`` for nothing, ``+`` for a sum, a mean."""
 
 
-def _roles(rank: int, axis: str) -> list[Role]:
+def _roles(rank: int, axis: str, own_means: bool) -> list[Role]:
     roles: list[Role] = [("=", NATURAL), *((n, NATURAL) for n in range(rank))]
     if axis == "cp":
         roles += [(n, ZIGZAG) for n in range(rank)]
-    return [*roles, ("+", NATURAL)] if rank else roles
+    roles += [("+", NATURAL)] if rank else []
+    if own_means and axis in ("dp", "cp"):
+        roles += [(n, SCALED) for n in range(rank)] or [(MEAN, NATURAL)]
+    return roles
 
 
 def _uses_experts(axes: Iterable[str], roles: Iterable[Role]) -> bool:
@@ -176,13 +194,18 @@ def _ordered(roles: Mapping[str, Role], rank: int) -> Iterator[TensorLayout]:
     cuts: list[list[Cut]] = [[] for _ in range(rank)]
     for axis, (where, order) in roles.items():
         if isinstance(where, int):
-            cuts[where].append(Cut(axis, order))
+            scaled = order == SCALED
+            cuts[where].append(Cut(axis, NATURAL if scaled else order, mean=scaled))
     sums = [Cut(axis, partial=True) for axis, (where, _) in roles.items() if where == "+"]
+    means = [
+        Cut(axis, partial=True, mean=True) for axis, (where, _) in roles.items() if where == MEAN
+    ]
     for chosen in product(*(permutations(one) for one in cuts)):
         dims = [list(one) for one in chosen]
         for cut in sums:
             min(dims, key=len).append(cut)
-        yield TensorLayout(tuple(Dim((f"d{n}",), tuple(one)) for n, one in enumerate(dims)))
+        named = tuple(Dim((f"d{n}",), tuple(one)) for n, one in enumerate(dims))
+        yield TensorLayout(named, reduced=tuple(means))
 
 
 def _fits(

@@ -7,27 +7,35 @@ so inputs are never parts of sums.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from workbench._values import NamedTuple
 from workbench.core.errors import GraphError
-from workbench.simulation.split.lies import Lie
+from workbench.simulation.split.lies import Cutting, Lie, names_of
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Op
+    from workbench.run.parallel import Parallel
+    from workbench.simulation.split.lies import Cuts
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An operator whose inputs are placed: how its tensors lie, their whole shapes, and its settings."""
+    """An operator whose inputs are placed: how its tensors lie, their whole shapes, and its settings.
+
+    ``like`` is how the first input of the operator lies that it is a gradient of.
+    """
 
     op: Op
     lies: tuple[Lie, ...]
     shapes: tuple[Shape, ...]
     settings: Mapping[str, Any]
+    parallel: Parallel
+    like: Lie | None = None
 
     @property
     def result(self) -> Shape:
@@ -38,20 +46,20 @@ class Place:
 Rule = Callable[[Place], tuple[Lie, ...]]
 
 
-def refuse(place: Place, axis: str = "") -> NoReturn:
+def refuse(place: Place, cuts: Cuts = ()) -> NoReturn:
     """Raise GraphError: the operator would need what other ranks have."""
     values = {"op": place.op.name, "type": place.op.op_type}
-    raise GraphError("simulation/split-operator", axis=axis, **values)
+    raise GraphError("simulation/split-operator", axis=cuts[0].axis if cuts else "", **values)
 
 
-def merge(place: Place, lies: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def merge(place: Place, lies: Sequence[tuple[Cuts, ...]]) -> tuple[Cuts, ...]:
     """Return the axes of dimensions that several tensors share; whoever is cut decides, two ways are refused."""
-    found = []
+    found: list[Cuts] = []
     for axes in zip(*lies, strict=True):
         given = {axis for axis in axes if axis}
         if len(given) > 1:
             refuse(place, sorted(given)[0])
-        found.append(next(iter(given), ""))
+        found.append(next(iter(given), ()))
     return tuple(found)
 
 
@@ -60,8 +68,8 @@ def elementwise(place: Place) -> tuple[Lie, ...]:
     rank = len(place.result)
     rows = []
     for lie, shape in zip(place.lies, place.shapes, strict=True):
-        whole = tuple(axis if size > 1 else "" for axis, size in zip(lie.axes, shape, strict=True))
-        rows.append(("",) * (rank - len(whole)) + whole)
+        whole = tuple(axis if size > 1 else () for axis, size in zip(lie.axes, shape, strict=True))
+        rows.append(((),) * (rank - len(whole)) + whole)
     axes = merge(place, rows)
     for row, shape in zip(rows, place.shapes, strict=True):
         for at, axis, size in zip(
@@ -72,21 +80,52 @@ def elementwise(place: Place) -> tuple[Lie, ...]:
     return (Lie(axes),) * len(place.op.outputs)
 
 
+def broadcast(place: Place) -> tuple[Lie, ...]:
+    """As the input; what becomes larger lies as what the operator is a gradient of."""
+    (lie,) = elementwise(place)
+    shape, like = place.shapes[0], place.like
+    if like is None or len(like.axes) != len(shape) or len(shape) != len(place.result):
+        return (lie,)
+    grown = (before == 1 < after for before, after in zip(shape, place.result, strict=True))
+    return (Lie(tuple(b if g else a for a, b, g in zip(lie.axes, like.axes, grown, strict=True))),)
+
+
 def reshape(place: Place) -> tuple[Lie, ...]:
-    """Groups of dimensions with the same product go over into each other; only the outermost of each may be cut."""
+    """Groups of dimensions with the same product go over into each other, with what cuts them."""
     old, new = place.shapes[0], place.result
-    axes = [""] * len(new)
+    axes: list[Cuts] = [()] * len(new)
     for before, after in groups(old, new):
-        cut = [(n, place.lies[0].axes[n]) for n in before if place.lies[0].axes[n]]
-        large = [n for n in before if old[n] > 1]
-        if not cut:
-            continue
-        ((number, axis),) = cut if len(cut) == 1 else refuse(place, cut[0][1])
-        there = [n for n in after if new[n] > 1]
-        if number != large[0] or not there:
-            refuse(place, axis)
-        axes[there[0]] = axis
+        cuts = list(_merged(place, before))
+        inside = 1
+        for number in after:
+            axes[number], size = _own_cuts(place, cuts, new[number], inside)
+            inside *= size
+        if cuts:
+            refuse(place, tuple(cuts))
     return (Lie(tuple(axes)),)
+
+
+def _merged(place: Place, numbers: Sequence[int]) -> Iterator[Cutting]:
+    """Yield the cuts of dimensions as those of the one that they are together."""
+    outside = 1
+    for number in numbers:
+        size = place.shapes[0][number]
+        for cut in place.lies[0].axes[number]:
+            yield cut._replace(each=cut.each * outside)
+            size //= place.parallel.size(cut.axis)
+        outside *= size
+
+
+def _own_cuts(place: Place, cuts: list[Cutting], size: int, outside: int) -> tuple[Cuts, int]:
+    """Take the cuts that lie in a dimension of what several become; return them, and the size of a rank's part."""
+    found: list[Cutting] = []
+    while cuts and cuts[0].each % outside == 0:
+        each, ranks = cuts[0].each // outside, place.parallel.size(cuts[0].axis)
+        if size // each < ranks * cuts[0].pieces or size % (each * ranks * cuts[0].pieces):
+            break
+        found.append(cuts.pop(0)._replace(each=each))
+        size //= ranks
+    return tuple(found), size
 
 
 def groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
@@ -116,17 +155,39 @@ def transpose(place: Place) -> tuple[Lie, ...]:
     return (Lie(tuple(place.lies[0].axes[n] for n in place.settings["dims"])),)
 
 
+class Factors(NamedTuple):
+    """What cuts the dimensions of the factors of a product, and the number of each dimension from the end."""
+
+    rows: tuple[Cuts, int]
+    inner_a: tuple[Cuts, int]
+    inner_b: tuple[Cuts, int]
+    columns: tuple[Cuts, int]
+
+
+def factors_of(place: Place) -> Factors:
+    """Return what cuts the factors of a matrix product."""
+    (a, b), settings = (one.axes for one in place.lies[:2]), place.settings
+    rows, inner_a = (-1, -2) if settings.get("transpose_a") else (-2, -1)
+    inner_b, columns = (-1, -2) if settings.get("transpose_b") else (-2, -1)
+    return Factors(
+        (a[rows], rows), (a[inner_a], inner_a), (b[inner_b], inner_b), (b[columns], columns)
+    )
+
+
+def share_ranks(one: Cuts, other: Cuts, parallel: Parallel) -> bool:
+    """Whether the same ranks cut both."""
+    own = ({parallel.own(axis) for axis in names_of([cuts])} for cuts in (one, other))
+    return bool(set.intersection(*own))
+
+
 def product(place: Place) -> tuple[Lie, ...]:
     """A matrix product: rows and columns stay cut, a cut of what is summed over leaves parts of a sum."""
     a, b = place.lies[0].axes, place.lies[1].axes
-    turn_a = bool(place.settings.get("transpose_a"))
-    turn_b = bool(place.settings.get("transpose_b"))
-    rows, inner_a = (a[-1], a[-2]) if turn_a else (a[-2], a[-1])
-    inner_b, columns = (b[-1], b[-2]) if turn_b else (b[-2], b[-1])
-    if inner_a != inner_b or (rows and rows == columns):
-        refuse(place, inner_a or inner_b or rows)
+    rows, inner, other, columns = (cuts for cuts, _ in factors_of(place))
+    if inner != other or share_ranks(rows, columns, place.parallel):
+        refuse(place, inner or other or rows)
     batch = merge(place, [a[:-2], b[:-2]]) if len(a) > 2 else ()
-    return (Lie((*batch, rows, columns), (inner_a,) if inner_a else ()),)
+    return (Lie((*batch, rows, columns), names_of([inner])),)
 
 
 def like_first(place: Place) -> tuple[Lie, ...]:
@@ -138,7 +199,7 @@ def update(place: Place) -> tuple[Lie, ...]:
     """As the weight that is updated; moments and gradient have to lie like it."""
     for lie, shape in zip(place.lies, place.shapes, strict=True):
         if shape == place.shapes[0] and lie != place.lies[0]:
-            refuse(place, next(filter(None, (*lie.axes, *place.lies[0].axes)), ""))
+            refuse(place, next(filter(None, (*lie.axes, *place.lies[0].axes)), ()))
     return like_first(place)
 
 
@@ -150,9 +211,9 @@ def along_last(place: Place) -> tuple[Lie, ...]:
     return tuple(Lie(axes[: len(spec.shape or ())]) for spec in place.op.outputs)
 
 
-def summed_to_last(place: Place, axes: tuple[str, ...]) -> Lie:
+def summed_to_last(place: Place, axes: tuple[Cuts, ...]) -> Lie:
     """Return how a sum over all but the last dimension lies."""
-    return Lie((axes[-1],), tuple(axis for axis in axes[:-1] if axis))
+    return Lie((axes[-1],), names_of(axes[:-1]))
 
 
 def bias_added(place: Place) -> tuple[Lie, ...]:
@@ -177,19 +238,19 @@ def norm_gradient(place: Place) -> tuple[Lie, ...]:
 
 
 def reduction(place: Place) -> tuple[Lie, ...]:
-    """A sum over some dimensions; a mean over one that is cut is refused."""
+    """A sum or a mean over some dimensions: of one that is cut every rank has a part."""
     axes, shape = place.lies[0].axes, place.shapes[0]
     given = place.settings.get("axis")
     numbers = range(len(shape)) if given in (None, ()) else given
     gone = {n % len(shape) for n in ([numbers] if isinstance(numbers, int) else numbers)}
-    partial = tuple(axes[n] for n in sorted(gone) if axes[n])
-    if partial and place.op.op_type != "ReduceSum":
-        refuse(place, partial[0])
+    parts = names_of(axes[n] for n in sorted(gone))
     if place.settings.get("keep_dims"):
-        left = ["" if n in gone else axis for n, axis in enumerate(axes)]
+        left = [() if n in gone else axis for n, axis in enumerate(axes)]
     else:
         left = [axis for n, axis in enumerate(axes) if n not in gone]
-    return (Lie(tuple(left), partial),)
+    if place.op.op_type == "ReduceMean":
+        return (Lie(tuple(left), mean=parts),)
+    return (Lie(tuple(left), parts),)
 
 
 def gather(place: Place) -> tuple[Lie, ...]:
@@ -203,18 +264,16 @@ def gather(place: Place) -> tuple[Lie, ...]:
 def segment_sum(place: Place) -> tuple[Lie, ...]:
     """Rows that are added up: of a cut every rank has parts of the sums."""
     axes, ids = place.lies[0].axes, place.lies[1].axes
-    partial = tuple(axis for axis in axes[: len(ids)] if axis)
-    return (Lie(("", *axes[len(ids) :]), partial),)
+    return (Lie(((), *axes[len(ids) :]), names_of(axes[: len(ids)])),)
 
 
 def loss(place: Place) -> tuple[Lie, ...]:
-    """A mean over each rank's batch, or its gradient: of several batches no joining makes them whole."""
+    """A mean over each rank's batch, or its gradient."""
     axes = place.lies[0].axes
     if axes[-1]:
         refuse(place, axes[-1])
     spec = place.op.outputs[0]
-    known = not any(axes)
-    return (Lie(axes if spec.shape else (), known=known),)
+    return (Lie(axes if spec.shape else (), mean=names_of(axes)),)
 
 
 RULES: dict[str, Rule] = {
@@ -224,7 +283,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("Assign", "AssignAdd", "Adam", "SGD", "ApplyMomentum"), update),
     "BiasAdd": bias_added,
     "Reshape": reshape,
-    "BroadcastTo": elementwise,
+    "BroadcastTo": broadcast,
     "Transpose": transpose,
     "MatMul": product,
     "BatchMatMul": product,
@@ -248,7 +307,7 @@ def place_outputs(place: Place) -> tuple[Lie, ...]:
     """
     cut = [axis for lie in place.lies for axis in lie.axes if axis]
     rule = RULES.get(place.op.op_type)
-    if not cut:
+    if not cut and place.op.op_type != "BroadcastTo":
         return tuple(Lie.whole(len(spec.shape or ())) for spec in place.op.outputs)
     if rule is None:
         refuse(place, cut[0])

@@ -12,8 +12,8 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.graph.control_flow import ControlFlow
 from workbench.graph.graph import Const, Graph, Value
+from workbench.simulation.split.moves import MEETINGS, MOVE
 from workbench.simulation.split.placed import Placed, place_network
-from workbench.simulation.split.rules import SHAPED
 from workbench.simulation.split.stages import cut_stage, stages_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.run.parallel import Parallel
     from workbench.simulation.split.lies import Lie
 
-UNSPLIT = ("cp", "ep", "sp")
+UNSPLIT = ("ep",)
 """Axes that the simulation does not cut networks by."""
 
 _SANITIZED = re.compile(r"[/\\. ]")
@@ -70,7 +70,7 @@ class SplitNetwork:
         if default is None:
             return None
         at = self.parallel.coordinates(rank)
-        key = (number, *(at[axis] for axis in lie.axes if axis))
+        key = (number, *(at[axis] for axis in lie.names))
         if key not in self._weights:
             part = lie.part(np.asarray(default), self.parallel, rank)
             self._weights[key] = np.ascontiguousarray(part).reshape(part.shape)
@@ -96,15 +96,16 @@ class SplitNetwork:
     def layouts(self) -> Iterator[tuple[str, Lie]]:
         """Yield every tensor that ranks dump (``name:output.0``, as file names have it), and how it lies.
 
-        Those that no joining makes whole are left out, as are sends and receives.
+        Sends and receives are left out, as is what moves between ranks. Shapes of parts are alike on all ranks, though
+        not those of the whole.
         """
         for number, op in enumerate(self.placed.ops):
+            if MOVE in op.name or op.op_type in MEETINGS:
+                continue
             for slot, operand in enumerate(op.flat_inputs()):
                 lie = self.placed.lie(operand)
                 if isinstance(operand, Const):
-                    shape = slot == 1 and op.op_type in SHAPED
-                    cut = shape and any(self.placed.lies[number][0].axes)
-                    lie = None if cut else _lie_of(operand)
+                    lie = _lie_of(operand)
                 if lie is not None and lie.known:
                     yield f"{file_name(op.name)}:input.{slot}", lie
             for slot, lie in enumerate(self.placed.lies[number]):
@@ -115,7 +116,7 @@ class SplitNetwork:
 
     def layouts_text(self) -> str:
         """Return the layouts as the lines of a file of them (`workbench.scale.layouts`)."""
-        lines = [f"{name}: {lie}" for name, lie in self.layouts() if str(lie) or not lie.partial]
+        lines = [f"{name}: {lie}" for name, lie in self.layouts()]
         return "\n".join([f"parallel: {self.parallel}", *dict.fromkeys(lines)]) + "\n"
 
 
@@ -138,7 +139,7 @@ def file_name(name: str) -> str:
 
 def _with_groups(op: Op, parallel: Parallel, rank: int) -> Op:
     """Return a collective with the ranks that meet in it; other operators as they are."""
-    if op.op_type == "AllReduce":
+    if op.op_type in ("AllReduce", *MEETINGS):
         ranks = parallel.group(rank, str(op.attrs["group"]))
         group = {"group": group_name(ranks), "group_ranks": "-".join(map(str, ranks))}
         return replace(op, attrs={**op.attrs, **group})
@@ -166,7 +167,11 @@ def split_network(network: Network, parallel: Parallel) -> SplitNetwork:
     """
     for axis in UNSPLIT:
         if parallel.size(axis) > 1:
-            raise GraphError("simulation/split-axis", got=axis, known=["tp", "pp", "dp"])
+            raise GraphError(
+                "simulation/split-axis", got=axis, known=["tp", "sp", "cp", "pp", "dp"]
+            )
+    if parallel.sp not in (1, parallel.tp):
+        raise GraphError("simulation/split-sp", got=parallel.sp)
     if isinstance(network, ControlFlow):
         raise GraphError("simulation/split-flow", got=network.name)
     placed = place_network(network, parallel)

@@ -220,7 +220,7 @@ def source_of(partners: Partners, golden: int | None, slot: int) -> tuple[int, i
         number, given = wiring.producers[place]
         if number in partners.target_of:
             return partners.target_of[number], given
-        read = partners.inputs[number]
+        read = partners.inputs.get(number, ())
         if partners.runs[number].op_type not in MOVEMENT or len(read) != 1:
             return UNSEEN
         (place,) = read
