@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from math import nan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
 
     from numpy.typing import NDArray
+
+_Default = TypeVar("_Default")
 
 TEXT = "text"
 """Format of columns whose values are no numbers: they are numbers of the table's texts."""
@@ -225,6 +227,21 @@ class Figures(Mapping[str, float]):
 
     def __getitem__(self, title: str) -> float:
         at, whole = self._titles.places[title]
+        value = self._values[self._first + at]
+        return int(value) if whole else value
+
+    @overload
+    def get(self, key: str, /) -> float | None: ...
+    @overload
+    def get(self, key: str, /, default: float) -> float: ...
+    @overload
+    def get(self, key: str, /, default: _Default) -> float | _Default: ...
+    def get(self, key: str, /, default: object = None) -> object:
+        """Return a figure by its title; faster than `Mapping`'s, which is asked for some of every pair."""
+        found = self._titles.places.get(key)
+        if found is None:
+            return default
+        at, whole = found
         value = self._values[self._first + at]
         return int(value) if whole else value
 

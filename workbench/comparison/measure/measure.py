@@ -91,10 +91,9 @@ class Measured(NamedTuple):
     @property
     def within_runs(self) -> bool:
         """Whether runs of the target differ by as much as it is off, here and in its worst slice."""
-        local = self.divergence.slice_error
-        return 0.0 < self.error <= self.between_runs and (
-            local <= max(self.between_slices, limits().slice_least)
-        )
+        if not 0.0 < self.error <= self.between_runs:
+            return False
+        return self.divergence.slice_error <= max(self.between_slices, limits().slice_least)
 
     @property
     def usable(self) -> bool:
@@ -104,8 +103,10 @@ class Measured(NamedTuple):
     @property
     def exact(self) -> bool:
         """Whether both sides hold whole tensors of integers or truth values: rounding explains no difference."""
-        records = (self.pair.target, self.pair.golden)
-        return all(one.source is not None and is_exact(one.label.dtype) for one in records)
+        ours, theirs = self.pair.target, self.pair.golden
+        if ours.source is None or theirs.source is None:
+            return False
+        return is_exact(ours.label.dtype) and is_exact(theirs.label.dtype)
 
     @property
     def differs_locally(self) -> bool:
@@ -134,9 +135,10 @@ class Measured(NamedTuple):
     @property
     def error(self) -> float:
         """Relative error, the smaller one if there is a forecast; infinite where finite and non-finite values meet."""
-        if self.divergence.mismatch:
+        found = self.divergence
+        if found.mismatch:
             return math.inf
-        return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
+        return found.error if self.forecast is None else min(found.error, self.forecast)
 
 
 class Measures(NamedTuple):

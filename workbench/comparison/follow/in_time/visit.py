@@ -10,11 +10,11 @@ from workbench.comparison.follow.in_time.rules import TIME_RULES, TimeMemory
 from workbench.comparison.follow.in_time.seen import (
     given_apart,
     is_off_alone,
-    own_roundoff,
     seen_in_time,
     shown_by_products,
     time_facts,
 )
+from workbench.comparison.follow.in_time.stand_ins import StandIns
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
@@ -53,7 +53,8 @@ def in_time(
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
     reads = {op: reading_of(known, block, op, partners, first=first) for op in runs}
-    trust = _trust(known, block, partners)
+    stand_ins = StandIns(known)
+    trust = _trust(known, block, partners, stand_ins)
     shown = shown_by_products(known, block, reads)
     found, coarsest = list[Assessment](), 0.0
     for op in sorted(runs, key=lambda n: runs[n].time):
@@ -63,8 +64,10 @@ def in_time(
             break
         if not usable:
             continue
-        coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
-        seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
+        stand_in = stand_ins.of(runs[op], usable)
+        coarsest = max(coarsest, stand_ins.roundoff(runs[op], stand_in))
+        floor = stand_ins.floor(stand_in, coarsest)
+        seen = seen_in_time(known, runs[op], stand_in.op, floor, reads[op], base, memory)
         whole = not seen.tainted and known.job is None  # two ranks are given different batches
         given = given_apart(reads[op], seen, memory) if whole else 0.0
         facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
@@ -80,10 +83,10 @@ def in_time(
     return InTime(tuple(found), coarsest, trust)
 
 
-def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
+def _trust(known: Survey, block: Execution, partners: Partners, stand_ins: StandIns) -> Trust:
     """What statements about the execution rest on; inferred edges are an order, too, and one alone needs none."""
     trust = known.pairing.trust(block)
     inferred = bool(partners.wiring.producers)
-    if trust.order == "unknown" and (inferred or is_off_alone(known, block)):
+    if trust.order == "unknown" and (inferred or is_off_alone(known, block, stand_ins)):
         trust = trust._replace(order="time")
     return trust._replace(graph="inferred") if inferred else trust
