@@ -56,10 +56,13 @@ class Columns:
 
     def table(self, values: Mapping[str, Sequence[object] | NDArray[Any]]) -> Table:
         """Return a table of the values of every column, all equally long."""
-        size = len(values[self.columns[0].name])
+        return self.filled(len(values[self.columns[0].name]), values.__getitem__)
+
+    def filled(self, size: int, values_of: Callable[[str], Any]) -> Table:
+        """Return a table of ``size`` rows; ``values_of`` gives those of a column by its name, one column at a time."""
         rows, texts = np.empty(size, self.dtype), _Texts()
         for one in self.columns:
-            found = values[one.name]
+            found = values_of(one.name)
             if len(found) != size:
                 raise ValueError(one.name, len(found), size)
             _fill(rows, one, found, texts)

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from math import nan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -372,12 +373,14 @@ _NONE = Titles({})
 
 
 def _made(rows: Sequence[Row], figures: array[float], places: Sequence[tuple[Titles, int]]) -> Rows:
-    values: dict[str, Sequence[object]] = {
-        name: [getattr(row, name) for row in rows] for name in _SAID
-    }
-    values["titles"] = [titles for titles, _ in places]
-    values["first"] = [first for _, first in places]
-    return Rows(ROWS.table(values), figures)
+    def values_of(name: str) -> list[Any]:
+        if name == "titles":
+            return [titles for titles, _ in places]
+        if name == "first":
+            return [first for _, first in places]
+        return [*map(attrgetter(name), rows)]
+
+    return Rows(ROWS.filled(len(rows), values_of), figures)
 
 
 def _shared(rows: Iterable[Row]) -> _Figured | None:

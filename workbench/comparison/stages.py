@@ -71,6 +71,9 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if running:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # all there is counts as old: the next search does not go over it at once
             gc.enable()
 
 

@@ -241,15 +241,13 @@ class _EachPair(NamedTuple):
 
 def _pays_in_thread(pair: Pair) -> bool:
     """Whether measuring a pair is reading and summing above all, and not so much that it takes threads itself."""
-    size = 0
-    for record in (pair.target, pair.golden):
-        if record.source is None or not record.path:
-            return False
-        try:
-            size += os.stat(record.path).st_size
-        except OSError:  # told where it is read
-            return False
-    return is_worth_thread(size)
+    if any(one.source is None or not one.path for one in (pair.target, pair.golden)):
+        return False
+    try:
+        size = os.stat(pair.target.path).st_size
+    except OSError:  # told where it is read
+        return False
+    return is_worth_thread(2 * size)  # both sides hold about as much: asking costs more than a small file's sums
 
 
 def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:
@@ -372,19 +370,20 @@ class _Useless:
 
     def of(self, item: Measured) -> LeftOut | None:
         """Return which elements of a pair nothing comes of, where these may be why it differs."""
+        if item.divergence.equal or item.reason is not None:
+            return None
         masked = self._struck_out(item)
-        if masked is None and item.reason is None and item.divergence.mismatch:
+        if masked is None and item.divergence.mismatch:
             return self._unchosen.left_out(item.pair)
         return masked
 
     def _struck_out(self, item: Measured) -> LeftOut | None:
         """Scores that a mask strikes out."""
         figures, mismatch = item.divergence.metrics, item.divergence.mismatch
-        below = _reaches_below(figures, "Golden")
-        ours = mismatch or _reaches_below(figures, "Target")
-        if item.reason is not None or not (below and ours and _is_beyond_rounding(item)):
+        if not _reaches_below(figures, "Golden"):
             return None
-        return self._scores.left_out(item.pair)
+        ours = mismatch or _reaches_below(figures, "Target")
+        return self._scores.left_out(item.pair) if ours and _is_beyond_rounding(item) else None
 
 
 def _reaches_below(figures: Mapping[str, float], side: str) -> bool:
