@@ -231,8 +231,9 @@ class _EachPair(NamedTuple):
             self.table.fill(number)  # its figures are taken back
             item = measure_pair(pair, self.kinds(pair), self.cancelled, self.table, struck)
         elif isinstance(figures, Figures) and figures:
-            kept = item.divergence._replace(metrics=self.table.take(figures))
-            item = item._replace(divergence=kept)
+            taken = self.table.take(figures)
+            if taken is not figures:  # measured in a thread
+                item = item._replace(divergence=item.divergence._replace(metrics=taken))
         reads = self.regions is not None and id(pair) in self.regions.readers
         if reads and _is_beyond_rounding(item):
             return item._replace(reason=READS, left_out=None, left_count=0)

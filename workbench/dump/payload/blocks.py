@@ -285,7 +285,8 @@ class FileReader:
             else:
                 self._high = read_into(self._fd, buffer.view)
                 self.extent = found(buffer.view[: self._high])
-            self._check()
+            if self.extent.end > self._high:
+                self._check()
         except OSError as error:
             self.close()
             raise unreadable(path, error) from error
@@ -305,9 +306,7 @@ class FileReader:
 
     def _check(self) -> None:
         """Compare the claim with the file, before anything is allocated."""
-        held, end = self._high, self.extent.end
-        if end > held:
-            held = size_of(self._open)
+        held, end = size_of(self._open), self.extent.end
         if end > held:
             raise FormatError("dump/npy-short", place=f"byte {held}", needed=end, held=held)
 

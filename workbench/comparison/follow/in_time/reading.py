@@ -70,6 +70,8 @@ class Reading(NamedTuple):
     @property
     def inherited(self) -> float | None:
         """Largest error that came in; ``None`` if no input is known."""
+        if not self.produced and not self.given:
+            return None
         errors = [one for one, _, _ in self.produced if math.isfinite(one)]
         return max((*errors, *filter(math.isfinite, self.given)), default=None)
 

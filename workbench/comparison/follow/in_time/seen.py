@@ -164,11 +164,11 @@ def _may_have_chosen(run: OperatorRun, worst: Measured) -> bool:
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
     """Whether a failed operator gave what an operator read, or may have, as nothing tells what it read."""
+    if not memory.failed:
+        return False
     least = limits().pass_factor * floor
     if any(op in memory.failed and error > least for error, _, op in reading.produced):
         return True
-    if not memory.failed:
-        return False
     return not reading.known or any(error > least for error in reading.given)
 
 
