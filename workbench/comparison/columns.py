@@ -126,8 +126,12 @@ class _Texts:
             held = dict(zip(map(id, values), values, strict=True))
             found = {key: self.number(one) for key, one in held.items()}
             return [found[key] for key in map(id, values)]
-        numbers = {value: self.number(value) for value in dict.fromkeys(values)}
-        return [*map(numbers.__getitem__, values)]
+        known, texts = self._numbers, self._all
+        for value in values:
+            if value not in known:
+                known[value] = len(texts)
+                texts.append(value)
+        return [*map(known.__getitem__, values)]
 
     def _key(self, value: Any) -> Any:
         if not isinstance(value, Message):

@@ -17,6 +17,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from contextvars import ContextVar
+from dataclasses import fields
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ import numpy as np
 
 from workbench._values import NamedTuple
 from workbench.comparison.columns import Figures
+from workbench.comparison.pair.pairing import Pairing
 from workbench.comparison.stages import collection_paused
 from workbench.core.tensors import ArraySource, TensorRecord
 from workbench.dump.index import Index, Records
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.state import Assessment
     from workbench.comparison.follow.trace import Trace
     from workbench.comparison.measure.measure import Measured
-    from workbench.comparison.pair.pairing import Pairing
 
     Finish = Callable[..., Followed]
 
@@ -175,6 +176,7 @@ class _Packer:
         self._known: dict[type, Callable[[Any], Any]] = {
             MappingProxyType: self._packed_view,
             Figures: self._packed_figures,
+            Pairing: self._packed_pairing,
             ArraySource: self._packed_as_held,
             Orders: self._packed_as_held,
         }
@@ -257,6 +259,11 @@ class _Packer:
         if len(view) < _MANY:
             return _view, (dict(view),)
         return _view_of, (self._column([*view]), self._column([*view.values()]))
+
+    def _packed_pairing(self, one: Pairing) -> Any:
+        rest = {field.name: getattr(one, field.name) for field in fields(one)}
+        pairs = self._column(rest.pop("pairs"))
+        return _pairing, (pairs, rest)
 
     def _packed_record(self, record: TensorRecord) -> Any:
         for side, rows in enumerate(self._rows):
@@ -361,6 +368,10 @@ def _view_of(keys: _Column, items: _Column) -> Mapping[Any, Any]:
 
 def _view(held: dict[Any, Any]) -> Mapping[Any, Any]:
     return MappingProxyType(held)
+
+
+def _pairing(pairs: _Column, rest: dict[str, Any]) -> Pairing:
+    return Pairing(pairs=tuple(_listed(pairs)), **rest)
 
 
 def _record(side: int, row: int) -> TensorRecord:
