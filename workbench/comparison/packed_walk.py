@@ -139,7 +139,7 @@ class _Known:
     def __init__(self, ids: NDArray[np.int64], first: int = 0) -> None:
         self._order = np.argsort(ids, kind="stable").astype(np.uint32)
         self._ids, self._first = ids[self._order], first
-        self._each = memoryview(self._ids)
+        self._each = self._ids.data
 
     def numbers(self, values: Sequence[Any]) -> NDArray[np.uint32] | None:
         """Return the numbers of values; ``None`` if one is not among them."""

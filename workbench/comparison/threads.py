@@ -100,9 +100,7 @@ class _Threads:
         """Whether every thread has found its next item already."""
         return self._begun >= self._count * AHEAD
 
-    def begin(
-        self, work: Callable[[Item, Stopped | None], Result], item: Item
-    ) -> Future[Result]:
+    def begin(self, work: Callable[[Item, Stopped | None], Result], item: Item) -> Future[Result]:
         """Give an item to a thread."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor

@@ -71,9 +71,10 @@ _State: type[ctypes.Array[c_char]] = c_char * _STATE.size
 
 def _address(x: NDArray[Any]) -> int:
     """Where the first element of an array lies; NumPy's own answer, a fifth as fast, serves for what is no buffer."""
+    buffer: Any = x
     try:
-        return ctypes.addressof(c_char.from_buffer(x))
-    except (TypeError, ValueError):  # read-only, empty, or of a type of ml_dtypes
+        return ctypes.addressof(c_char.from_buffer(buffer))
+    except (TypeError, ValueError, BufferError):  # read-only, empty, or of a type of ml_dtypes
         place: int = x.__array_interface__["data"][0]
         return place
 

@@ -242,13 +242,15 @@ class _EachPair(NamedTuple):
 
 def _pays_in_thread(pair: Pair) -> bool:
     """Whether measuring a pair is reading and summing above all, and not so much that it takes threads itself."""
-    if any(one.source is None or not one.path for one in (pair.target, pair.golden)):
+    ours, theirs = pair.target, pair.golden
+    if ours.source is None or theirs.source is None or not (ours.path and theirs.path):
         return False
     try:
-        size = os.stat(pair.target.path).st_size
+        size = os.stat(ours.path).st_size
     except OSError:  # told where it is read
         return False
-    return is_worth_thread(2 * size)  # both sides hold about as much: asking costs more than a small file's sums
+    # both sides hold about as much: asking for the golden's size costs more than it tells
+    return is_worth_thread(2 * size)
 
 
 def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:

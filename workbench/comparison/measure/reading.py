@@ -172,9 +172,9 @@ class Job(NamedTuple):
 
     def gather(self, pair: OpenPair) -> Sums | None:
         """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
-        if pair.target.size >= 2 * SEGMENT and self.kernel.parallel:
-            if isinstance(pair.target, FileReader) and isinstance(pair.golden, FileReader):
-                return _Segments(self, pair.target.size).gather(pair)
+        is_large = pair.target.size >= 2 * SEGMENT and self.kernel.parallel
+        if is_large and isinstance(pair.target, FileReader) and isinstance(pair.golden, FileReader):
+            return _Segments(self, pair.target.size).gather(pair)
         return self.run(pair.pieces(), self.cancelled, pair.grid)
 
     def run(

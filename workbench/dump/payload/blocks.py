@@ -317,7 +317,7 @@ class FileReader:
         if count == 0 and self._left:
             self._refill()
             count = (self._high - self._low) // width
-        return min(count, self._left)
+        return count if count < self._left else self._left
 
     def seek(self, first: int, count: int) -> None:
         """Go to element ``first``; only ``count`` elements from there on are handed out."""
