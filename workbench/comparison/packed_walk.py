@@ -133,7 +133,7 @@ class _Pickler(pickle.Pickler):
         self.dispatch_table = known
 
 
-class _Known:
+class _Identities:
     """Where values stand, by their identity: a fifth of a dictionary's memory, and many are found at once."""
 
     def __init__(self, ids: NDArray[np.int64], first: int = 0) -> None:
@@ -170,8 +170,8 @@ class _Packer:
         self.parts: list[bytes] = []
         self.held: list[Any] = []
         self._count = 0
-        self._numbers: dict[type, _Known] = {}
-        self._rows: list[_Known] = []
+        self._numbers: dict[type, _Identities] = {}
+        self._rows: list[_Identities] = []
         self._places: dict[int, int] = {}
         self._known: dict[type, Callable[[Any], Any]] = {
             MappingProxyType: self._packed_view,
@@ -185,7 +185,7 @@ class _Packer:
         """Pack the indexes of both sides, of which records are rows."""
         sides = [one.records for one in pairing.sides if isinstance(one.records, Records)]
         self.parts.append(self.packed(sides))
-        self._rows = [_Known(_ids(some)) for some in sides]
+        self._rows = [_Identities(_ids(some)) for some in sides]
         self._known |= {
             TensorRecord: self._packed_record,
             Records: lambda one: _side(_records, [one is some for some in sides], one),
@@ -200,7 +200,7 @@ class _Packer:
             self.parts.append(self.packed(self._column(some)))
             ids.append(_ids(some))
         if kind is not None:
-            known = self._numbers[kind] = _Known(np.concatenate(ids), self._count)
+            known = self._numbers[kind] = _Identities(np.concatenate(ids), self._count)
             self._known[kind] = lambda one: _packed_number(known, one)
             self._count += sum(map(len, ids))
 
@@ -288,7 +288,7 @@ class _Packer:
         return self._places[id(value)]
 
 
-def _packed_number(known: _Known, one: Any) -> Any:
+def _packed_number(known: _Identities, one: Any) -> Any:
     number = known.number(one)
     return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL) if number is None else (_numbered, (number,))
 
