@@ -207,7 +207,7 @@ def time_facts(
     unlike = [one for one in reading.produced if _is_unlike(one, seen)]
     facts = TimeFacts(
         seen.op, worst, seen.limit, seen.rank_local, seen.tainted,
-        came=came > _explained_before(seen, memory),
+        came=came > 0.0 and came > _explained_before(seen, memory),
         misread=any(read > judging.excused_most for read, _, _ in unlike),
     )  # fmt: skip
     if seen.rank_local or (worst <= seen.limit and not given):
