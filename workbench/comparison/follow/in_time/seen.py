@@ -36,7 +36,7 @@ from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 from workbench.ops.aliases import type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.in_time.reading import Partners, Reading
@@ -66,7 +66,10 @@ def is_off_alone(known: Survey, block: Execution, stand_ins: StandIns) -> bool:
 
 
 def shown_by_products(
-    known: Survey, block: Execution, reads: Mapping[int, Reading]
+    known: Survey,
+    block: Execution,
+    reads: Mapping[int, Reading],
+    usable: Mapping[int, Sequence[Measured]],
 ) -> dict[int, float]:
     """Error that the other products of the run add by themselves, for each of its products: their median.
 
@@ -76,8 +79,8 @@ def shown_by_products(
     if not known.npu:
         return {}
     runs, found = known.pairing.target.runs[block], list[tuple[int, int, float]]()
-    for op, run in runs.items():
-        items = [m for m in known.index.get((block, op), {}).values() if m.usable]
+    for op, items in usable.items():
+        run = runs[op]
         if types_of(run, items) & CONTRACTIONS:
             own = _excess(reads[op], _worst(items))
             found += [(run.time, op, own)] if own is not None else []

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.in_time.reading import Partners
     from workbench.comparison.follow.trace import Survey
+    from workbench.comparison.measure.measure import Measured
 
 
 class InTime(NamedTuple):
@@ -52,19 +53,16 @@ def in_time(
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
-    reads = {op: reading_of(known, block, op, partners, first=first) for op in runs}
+    usable = _usable(known, block)
+    reads = {op: reading_of(known, block, op, partners, first=first) for op in usable}
     stand_ins = StandIns(known)
     trust = _trust(known, block, partners, stand_ins)
-    shown = shown_by_products(known, block, reads)
+    shown = shown_by_products(known, block, reads, usable)
     found, coarsest = list[Assessment](), 0.0
-    for op in sorted(runs, key=lambda n: runs[n].time):
-        measured = known.index.get((block, op), {})
-        usable = [m for m in measured.values() if m.usable]
+    for op in sorted(usable, key=lambda n: runs[n].time):
         if is_stopped():
             break
-        if not usable:
-            continue
-        stand_in = stand_ins.of(runs[op], usable)
+        stand_in = stand_ins.of(runs[op], usable[op])
         coarsest = max(coarsest, stand_ins.roundoff(runs[op], stand_in))
         floor = stand_ins.floor(stand_in, coarsest)
         seen = seen_in_time(known, runs[op], stand_in.op, floor, reads[op], base, memory)
@@ -81,6 +79,15 @@ def in_time(
             made = made._replace(undecided=concluded.doubt, tainted=False)
         found.append(made)
     return InTime(tuple(found), coarsest, trust)
+
+
+def _usable(known: Survey, block: Execution) -> dict[int, list[Measured]]:
+    """What says anything about each operator of an execution; after a stop of most nothing does."""
+    runs = known.pairing.target.runs[block]
+    found = (
+        (op, [m for m in known.index.get((block, op), {}).values() if m.usable]) for op in runs
+    )
+    return {op: some for op, some in found if some}
 
 
 def _trust(known: Survey, block: Execution, partners: Partners, stand_ins: StandIns) -> Trust:
