@@ -199,6 +199,7 @@ GROWS = {
     "Parts": "cache: parts of a step",
     "Reach": "what regions reach by now; `find_dont_care` gives the frozen `Regions`",
     "ReplayCache": "cache: what an operator computes",
+    "StandIns": "cache: operators as their files tell them, and what their rounding explains",
     "Stages": "whether it was asked to stop by now",
     "Grace": "since when it has been asked to stop",
     "Stretch": "cuts of a group while they are looked for",

@@ -80,6 +80,24 @@ def fails() -> None:
         raise KeyError
 
 
+def test_what_there_was_is_left_out_of_the_search_until_the_stage_ends():
+    gc.unfreeze()
+    with Stages()("measure"):
+        assert gc.isenabled()
+        assert gc.get_freeze_count()
+    assert not gc.get_freeze_count()
+
+
+def test_what_somebody_else_has_frozen_stays_so():
+    gc.freeze()
+    try:
+        with Stages()("measure"):
+            pass
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+
 def test_the_search_for_garbage_goes_on_whatever_happens():
     assert gc.isenabled()
     with pytest.raises(KeyError):

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from math import nan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
 
     from numpy.typing import NDArray
+
+_Default = TypeVar("_Default")
 
 TEXT = "text"
 """Format of columns whose values are no numbers: they are numbers of the table's texts."""
@@ -54,10 +56,13 @@ class Columns:
 
     def table(self, values: Mapping[str, Sequence[object] | NDArray[Any]]) -> Table:
         """Return a table of the values of every column, all equally long."""
-        size = len(values[self.columns[0].name])
+        return self.filled(len(values[self.columns[0].name]), values.__getitem__)
+
+    def filled(self, size: int, values_of: Callable[[str], Any]) -> Table:
+        """Return a table of ``size`` rows; ``values_of`` gives those of a column by its name, one column at a time."""
         rows, texts = np.empty(size, self.dtype), _Texts()
         for one in self.columns:
-            found = values[one.name]
+            found = values_of(one.name)
             if len(found) != size:
                 raise ValueError(one.name, len(found), size)
             _fill(rows, one, found, texts)
@@ -121,8 +126,12 @@ class _Texts:
             held = dict(zip(map(id, values), values, strict=True))
             found = {key: self.number(one) for key, one in held.items()}
             return [found[key] for key in map(id, values)]
-        numbers = {value: self.number(value) for value in dict.fromkeys(values)}
-        return [*map(numbers.__getitem__, values)]
+        known, texts = self._numbers, self._all
+        for value in values:
+            if value not in known:
+                known[value] = len(texts)
+                texts.append(value)
+        return [*map(known.__getitem__, values)]
 
     def _key(self, value: Any) -> Any:
         if not isinstance(value, Message):
@@ -225,6 +234,21 @@ class Figures(Mapping[str, float]):
 
     def __getitem__(self, title: str) -> float:
         at, whole = self._titles.places[title]
+        value = self._values[self._first + at]
+        return int(value) if whole else value
+
+    @overload
+    def get(self, key: str, /) -> float | None: ...
+    @overload
+    def get(self, key: str, /, default: float) -> float: ...
+    @overload
+    def get(self, key: str, /, default: _Default) -> float | _Default: ...
+    def get(self, key: str, /, default: object = None) -> object:
+        """Return a figure by its title; faster than `Mapping`'s, which is asked for some of every pair."""
+        found = self._titles.places.get(key)
+        if found is None:
+            return default
+        at, whole = found
         value = self._values[self._first + at]
         return int(value) if whole else value
 

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from math import nan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -193,8 +194,7 @@ class Rows(Sequence[Row]):
         if isinstance(rows, Rows | _Views):
             return rows if isinstance(rows, Rows) else rows.home
         rows = [*rows]
-        figures, places = _shared(rows) or _gathered(rows)
-        return _made(rows, figures, places)
+        return _made(rows, *(_shared(rows) or _gathered(rows)))
 
     # --- whole columns ---------------------------------------------------------------------------
 
@@ -356,35 +356,39 @@ def _unpacked(rows: bytes, figures: bytes, plain: bytes, rest: dict[int, Any]) -
 # --- from values to columns --------------------------------------------------------------------
 
 
-_Figured = tuple["array[float]", list[tuple[Titles, int]]]
+_Figured = tuple["array[float]", list[Titles], "array[int]"]
 """Figures of all rows, and for each row the titles of its own and where they begin."""
 
 _NONE = Titles({})
 
 
-def _made(rows: Sequence[Row], figures: array[float], places: Sequence[tuple[Titles, int]]) -> Rows:
-    values: dict[str, Sequence[object]] = {
-        name: [getattr(row, name) for row in rows] for name in _SAID
-    }
-    values["titles"] = [titles for titles, _ in places]
-    values["first"] = [first for _, first in places]
-    return Rows(ROWS.table(values), figures)
+def _made(
+    rows: Sequence[Row], figures: array[float], titles: list[Titles], firsts: array[int]
+) -> Rows:
+    placed: dict[str, Sequence[Any]] = {"titles": titles, "first": firsts}
+
+    def values_of(name: str) -> Sequence[Any]:
+        return placed[name] if name in placed else [*map(attrgetter(name), rows)]
+
+    return Rows(ROWS.filled(len(rows), values_of), figures)
 
 
 def _shared(rows: Iterable[Row]) -> _Figured | None:
     """The array that the figures of all rows stand in already; ``None`` if it is not one."""
     found: array[float] | None = None
-    places = []
+    several, firsts = list[Titles](), array("q")
     for row in rows:
         if not len(row.metrics):
-            places.append((_NONE, 0))
+            several.append(_NONE)
+            firsts.append(0)
             continue
         titles, values, first = row.metrics.place if isinstance(row.metrics, Figures) else _NOWHERE
         if not isinstance(values, array) or (found is not None and found is not values):
             return None
         found = values
-        places.append((titles, first))
-    return None if found is None else (found, places)
+        several.append(titles)
+        firsts.append(first)
+    return None if found is None else (found, several, firsts)
 
 
 _NOWHERE: tuple[Titles, Sequence[float], int] = (_NONE, (), 0)
@@ -392,7 +396,7 @@ _NOWHERE: tuple[Titles, Sequence[float], int] = (_NONE, (), 0)
 
 def _gathered(rows: Iterable[Row]) -> _Figured:
     """Figures of all rows in a new array, without those that no row has."""
-    figures, places = array("d"), []
+    figures, several, firsts = array("d"), list[Titles](), array("q")
     known: dict[tuple[object, ...], Titles] = {}
     for row in rows:
         metrics = dict(row.metrics.items())
@@ -400,6 +404,7 @@ def _gathered(rows: Iterable[Row]) -> _Figured:
         if (titles := known.get(key)) is None:
             whole = {title: isinstance(value, int) for title, value in metrics.items()}
             titles = known[key] = Titles(whole)
-        places.append((titles, len(figures)))
+        several.append(titles)
+        firsts.append(len(figures))
         figures.extend(metrics.values())
-    return figures, places
+    return figures, several, firsts

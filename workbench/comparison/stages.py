@@ -71,7 +71,27 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if running:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # all there is counts as old: the next search does not go over it at once
             gc.enable()
+
+
+@contextmanager
+def collection_of_new_values() -> Iterator[None]:
+    """Let Python's search for garbage in cycles leave out inside what there was before.
+
+    Else every search of the oldest generation looks at millions of values that stay. Frozen by somebody else, they
+    stay so.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class Grace:
@@ -108,8 +128,8 @@ class Stages:
         start, busy = time.perf_counter(), time.process_time()
         try:
             with ExitStack() as inside:
-                if name in MAKING:
-                    inside.enter_context(collection_paused())
+                making = name in MAKING
+                inside.enter_context(collection_paused() if making else collection_of_new_values())
                 if name in ENDING:
                     asked = self.over if name in FINISHING else self._wants_stop
                     inside.enter_context(stoppable(asked))

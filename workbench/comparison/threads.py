@@ -69,9 +69,10 @@ def in_order(
     [9, 1, 4]
     """
     waiting: deque[tuple[Item, Future[Result] | None]] = deque()
-    with _Threads(count_threads(threads)) as pool:
+    count = count_threads(threads)
+    with _Threads(count) as pool:
         for item in items:
-            waiting.append((item, pool.begin(work, item) if worth(item) else None))
+            waiting.append((item, pool.begin(work, item) if count > 1 and worth(item) else None))
             while pool.is_busy or len(waiting) >= WINDOW:
                 yield pool.finish(work, *waiting.popleft())
         while waiting:
@@ -99,12 +100,8 @@ class _Threads:
         """Whether every thread has found its next item already."""
         return self._begun >= self._count * AHEAD
 
-    def begin(
-        self, work: Callable[[Item, Stopped | None], Result], item: Item
-    ) -> Future[Result] | None:
-        """Give an item to a thread; ``None`` where a second thread is not allowed."""
-        if self._count < 2:
-            return None
+    def begin(self, work: Callable[[Item, Stopped | None], Result], item: Item) -> Future[Result]:
+        """Give an item to a thread."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -407,8 +408,9 @@ class _Draft:
     def take(self, records: Iterable[TensorRecord], names: Names) -> None:
         """Put every record of one rank into its operator's run."""
         strange: dict[tuple[str, str], int] = {}
-        records = sorted(records, key=lambda record: record.timestamp_us)
-        turns = Counter((_file_op(one.key), one.key.io, one.key.slot) for one in records)
+        records = sorted(records, key=attrgetter("timestamp_us"))
+        places = ((_file_op(one.key), one.key.io, one.key.slot) for one in records)
+        turns = Counter(() if names is NO_NAMES else places)  # asked for names of graphs alone
         for record in records:
             checkpoint()
             key = record.key

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple
@@ -182,8 +183,14 @@ def _spec(record: TensorRecord, found: Divergence) -> TensorSpec:
     except FormatError:
         return record.label
     if spec.format == "DefaultFormat":  # npy files do not say it
-        return TensorSpec(spec.dtype, spec.shape, record.label.format)
+        return _with_format(spec, record.label.format)
     return spec
+
+
+@lru_cache(maxsize=1 << 12)
+def _with_format(spec: TensorSpec, name: str) -> TensorSpec:
+    """Return a type in another format: one value for all tensors that have it."""
+    return TensorSpec(spec.dtype, spec.shape, name)
 
 
 def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:

@@ -52,7 +52,7 @@ def decide(
     ``trust`` is the ground of the facts.
     """
     for rule in rules:
-        if may_say(rule.needs, trust) and rule.applies(facts):
+        if rule.applies(facts) and may_say(rule.needs, trust):
             concluded = rule.concludes(facts)
             rule.learns(facts, concluded, memory)
             return rule.name, concluded

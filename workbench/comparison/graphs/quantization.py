@@ -45,6 +45,7 @@ DEQUANT = re.compile(
 
 _QUANT_TYPES = frozenset(("AscendQuant", "AscendWeightQuant", "AscendQuantV2"))
 _DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
+_TYPES = _QUANT_TYPES | _DEQUANT_TYPES
 
 
 _IN_FILES = re.compile(
@@ -59,7 +60,7 @@ def names_quantization(op_type: str, name: str) -> bool:
     >>> [names_quantization("Conv2D", f"{name}Relu") for name in ("fc_AscendDequant", "fc_AscendQuant", "fc")]
     [True, True, False]
     """
-    return op_type in _QUANT_TYPES | _DEQUANT_TYPES or _IN_FILES.search(name) is not None
+    return op_type in _TYPES or _IN_FILES.search(name) is not None
 
 
 _INSERTED = ("act_quant_AscendQuant", "dequant_AscendDequant", "anti_quant_AscendAntiQuant")

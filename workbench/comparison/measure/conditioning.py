@@ -49,6 +49,8 @@ def condition_number(
     """Return κ ≥ 1 of an operator from its golden inputs and outputs; ``None`` if unknown."""
     if op.op_type in _HARMLESS:
         return 1.0
+    if not inputs and op.op_type != "Log":
+        return None
     norms = [n for slot in sorted(inputs) if (n := golden_norm(inputs[slot])) is not None]
     result = golden_norm(outputs[0]) if 0 in outputs else None
     if op.op_type == "Log" and result:

@@ -70,8 +70,13 @@ _State: type[ctypes.Array[c_char]] = c_char * _STATE.size
 
 
 def _address(x: NDArray[Any]) -> int:
-    place: int = x.__array_interface__["data"][0]
-    return place
+    """Where the first element of an array lies; NumPy's own answer, a fifth as fast, serves for what is no buffer."""
+    buffer: Any = x
+    try:
+        return ctypes.addressof(c_char.from_buffer(buffer))
+    except (TypeError, ValueError, BufferError):  # read-only, empty, or of a type of ml_dtypes
+        place: int = x.__array_interface__["data"][0]
+        return place
 
 
 class _Room(threading.local):
@@ -125,7 +130,8 @@ def library() -> Library | None:
 
 
 def _is_known(x: NDArray[Any]) -> bool:
-    return x.dtype.num in _KINDS and x.dtype.isnative and x.flags.c_contiguous
+    kind = x.dtype
+    return kind.num in _KINDS and kind.isnative and x.flags.c_contiguous
 
 
 def _known(x: NDArray[Any]) -> NDArray[Any]:

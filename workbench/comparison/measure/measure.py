@@ -91,10 +91,9 @@ class Measured(NamedTuple):
     @property
     def within_runs(self) -> bool:
         """Whether runs of the target differ by as much as it is off, here and in its worst slice."""
-        local = self.divergence.slice_error
-        return 0.0 < self.error <= self.between_runs and (
-            local <= max(self.between_slices, limits().slice_least)
-        )
+        if not 0.0 < self.error <= self.between_runs:
+            return False
+        return self.divergence.slice_error <= max(self.between_slices, limits().slice_least)
 
     @property
     def usable(self) -> bool:
@@ -104,8 +103,10 @@ class Measured(NamedTuple):
     @property
     def exact(self) -> bool:
         """Whether both sides hold whole tensors of integers or truth values: rounding explains no difference."""
-        records = (self.pair.target, self.pair.golden)
-        return all(one.source is not None and is_exact(one.label.dtype) for one in records)
+        ours, theirs = self.pair.target, self.pair.golden
+        if ours.source is None or theirs.source is None:
+            return False
+        return is_exact(ours.label.dtype) and is_exact(theirs.label.dtype)
 
     @property
     def differs_locally(self) -> bool:
@@ -134,9 +135,10 @@ class Measured(NamedTuple):
     @property
     def error(self) -> float:
         """Relative error, the smaller one if there is a forecast; infinite where finite and non-finite values meet."""
-        if self.divergence.mismatch:
+        found = self.divergence
+        if found.mismatch:
             return math.inf
-        return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
+        return found.error if self.forecast is None else min(found.error, self.forecast)
 
 
 class Measures(NamedTuple):
@@ -229,8 +231,9 @@ class _EachPair(NamedTuple):
             self.table.fill(number)  # its figures are taken back
             item = measure_pair(pair, self.kinds(pair), self.cancelled, self.table, struck)
         elif isinstance(figures, Figures) and figures:
-            kept = item.divergence._replace(metrics=self.table.take(figures))
-            item = item._replace(divergence=kept)
+            taken = self.table.take(figures)
+            if taken is not figures:  # measured in a thread
+                item = item._replace(divergence=item.divergence._replace(metrics=taken))
         reads = self.regions is not None and id(pair) in self.regions.readers
         if reads and _is_beyond_rounding(item):
             return item._replace(reason=READS, left_out=None, left_count=0)
@@ -239,15 +242,15 @@ class _EachPair(NamedTuple):
 
 def _pays_in_thread(pair: Pair) -> bool:
     """Whether measuring a pair is reading and summing above all, and not so much that it takes threads itself."""
-    size = 0
-    for record in (pair.target, pair.golden):
-        if record.source is None or not record.path:
-            return False
-        try:
-            size += os.stat(record.path).st_size
-        except OSError:  # told where it is read
-            return False
-    return is_worth_thread(size)
+    ours, theirs = pair.target, pair.golden
+    if ours.source is None or theirs.source is None or not (ours.path and theirs.path):
+        return False
+    try:
+        size = os.stat(ours.path).st_size
+    except OSError:  # told where it is read
+        return False
+    # both sides hold about as much: asking for the golden's size costs more than it tells
+    return is_worth_thread(2 * size)
 
 
 def local_differences(measured: Iterable[Measured]) -> dict[tuple[Execution, int], list[int]]:
@@ -370,19 +373,20 @@ class _Useless:
 
     def of(self, item: Measured) -> LeftOut | None:
         """Return which elements of a pair nothing comes of, where these may be why it differs."""
+        if item.divergence.equal or item.reason is not None:
+            return None
         masked = self._struck_out(item)
-        if masked is None and item.reason is None and item.divergence.mismatch:
+        if masked is None and item.divergence.mismatch:
             return self._unchosen.left_out(item.pair)
         return masked
 
     def _struck_out(self, item: Measured) -> LeftOut | None:
         """Scores that a mask strikes out."""
         figures, mismatch = item.divergence.metrics, item.divergence.mismatch
-        below = _reaches_below(figures, "Golden")
-        ours = mismatch or _reaches_below(figures, "Target")
-        if item.reason is not None or not (below and ours and _is_beyond_rounding(item)):
+        if not _reaches_below(figures, "Golden"):
             return None
-        return self._scores.left_out(item.pair)
+        ours = mismatch or _reaches_below(figures, "Target")
+        return self._scores.left_out(item.pair) if ours and _is_beyond_rounding(item) else None
 
 
 def _reaches_below(figures: Mapping[str, float], side: str) -> bool:

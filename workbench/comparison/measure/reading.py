@@ -172,8 +172,8 @@ class Job(NamedTuple):
 
     def gather(self, pair: OpenPair) -> Sums | None:
         """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
-        files = isinstance(pair.target, FileReader) and isinstance(pair.golden, FileReader)
-        if self.kernel.parallel and files and pair.target.size >= 2 * SEGMENT:
+        is_large = pair.target.size >= 2 * SEGMENT and self.kernel.parallel
+        if is_large and isinstance(pair.target, FileReader) and isinstance(pair.golden, FileReader):
             return _Segments(self, pair.target.size).gather(pair)
         return self.run(pair.pieces(), self.cancelled, pair.grid)
 

@@ -15,6 +15,7 @@ which (``skipped``): where there is none in the whole tensor no slice is worth l
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,6 +82,7 @@ class Grid(NamedTuple):
         return row // matrix * self.bands + row % matrix // TILE
 
 
+@lru_cache(maxsize=1 << 10)
 def grid_of(shape: tuple[int, ...]) -> Grid | None:
     """Return how a tensor is cut into rows; ``None`` if it has no slices to speak of, or too many.
 

@@ -33,14 +33,16 @@ _NOTHING = Message("compare/no-operator-fits")
 def without_ignored(
     binding: Binding, side: Side, overrides: Overrides
 ) -> tuple[Binding, list[tuple[int, Skipped]]]:
-    """Return a binding of its own without the operators that the map file ignores, and what was left out.
+    """Return a binding without the operators that the map file ignores, and what was left out.
 
     That is, for every tensor, the index of the entry that left it out, and why it is skipped.
     """
     left_out: list[tuple[int, Skipped]] = []
+    if not overrides.ignore:
+        return binding, left_out
 
     def kept(name: str, tensors: int) -> bool:
-        index = _entry(overrides, name, side) if overrides.ignore else None
+        index = _entry(overrides, name, side)
         if index is not None:
             left_out.extend([(index, _skipped(overrides.ignore[index], name))] * tensors)
         return index is None

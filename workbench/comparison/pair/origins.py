@@ -55,6 +55,8 @@ def pair_origins(claims: Claims, at: ExecutionPair, score: float) -> None:
     What the namesakes of these operators gave besides lies inside a kernel and is skipped. Operators that
     the user has paired are left to him.
     """
+    if not any(map(_tells_origins, at.runs)):
+        return  # each is the tensor that its name says
     by_hand = Sides({*claims.overrides.pairs}, {*claims.overrides.pairs.values()})
     partners = {
         one.tensor: one for one in _unique(at.golden) if one.run.op_name not in by_hand.golden
@@ -99,6 +101,12 @@ def _outputs(runs: Runs) -> Iterator[_Output]:
             if io == "output":
                 name, number = _origin(record) or (run.op_name, slot)
                 yield _Output(run, slot, (sanitize(name), number))
+
+
+def _tells_origins(runs: Runs) -> bool:
+    """Whether any file of a side says which tensor of the network it is."""
+    records = (one for run in runs.values() for one in run.tensors.values())
+    return any(_origin(one) is not None for one in records)
 
 
 def _origin(record: TensorRecord) -> tuple[str, int] | None:

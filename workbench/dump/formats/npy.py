@@ -204,7 +204,7 @@ class NpySource(FileSource):
 
     def reading(self, buffer: Buffer) -> Reading | None:
         reader = self.payload(buffer)
-        extent = self._extent
+        extent = self._extent if self._found is None else self._found
         if extent.strides is None and extent.host is None:
             return reader
         reader.close()

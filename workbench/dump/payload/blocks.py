@@ -285,7 +285,8 @@ class FileReader:
             else:
                 self._high = read_into(self._fd, buffer.view)
                 self.extent = found(buffer.view[: self._high])
-            self._check()
+            if self.extent.end > self._high:
+                self._check()
         except OSError as error:
             self.close()
             raise unreadable(path, error) from error
@@ -305,9 +306,7 @@ class FileReader:
 
     def _check(self) -> None:
         """Compare the claim with the file, before anything is allocated."""
-        held, end = self._high, self.extent.end
-        if end > held:
-            held = size_of(self._open)
+        held, end = size_of(self._open), self.extent.end
         if end > held:
             raise FormatError("dump/npy-short", place=f"byte {held}", needed=end, held=held)
 
@@ -318,7 +317,7 @@ class FileReader:
         if count == 0 and self._left:
             self._refill()
             count = (self._high - self._low) // width
-        return min(count, self._left)
+        return count if count < self._left else self._left
 
     def seek(self, first: int, count: int) -> None:
         """Go to element ``first``; only ``count`` elements from there on are handed out."""

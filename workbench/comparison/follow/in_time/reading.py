@@ -70,8 +70,14 @@ class Reading(NamedTuple):
     @property
     def inherited(self) -> float | None:
         """Largest error that came in; ``None`` if no input is known."""
+        if not self.produced and not self.given:
+            return None
         errors = [one for one, _, _ in self.produced if math.isfinite(one)]
         return max((*errors, *filter(math.isfinite, self.given)), default=None)
+
+
+_OF_NOTHING = [Reading({}, (), (), SOME_INPUT, first=first) for first in (False, True)]
+"""What is known of operators whose inputs nobody has dumped, by ``first``."""
 
 
 # --- what was read ------------------------------------------------------------------------------------
@@ -130,6 +136,9 @@ def reading_of(
     golden = partners.golden_of.get(op)
     run = partners.runs.get(golden) if golden is not None else None
     slots = {slot for io, slot in run.tensors if io == "input"} if run is not None else set[int]()
+    ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
+    if not (slots or inputs or ours):
+        return _OF_NOTHING[first]
     produced, given, unknown = list[tuple[float, float | None, int]](), list[float](), list[int]()
     unseen = moved = False
     rewritten = IN_PLACE.get(known.pairing.target.runs[block][op].op_type, ())
@@ -152,7 +161,6 @@ def reading_of(
         else:
             unknown.append(slot)
             unseen = unseen or source == UNSEEN
-    ours = {slot for io, slot in known.pairing.target.runs[block][op].tensors if io == "input"}
     unknown += sorted(ours - slots - inputs.keys())  # nothing tells what the golden reads there
     missing = tuple(unknown) if slots else SOME_INPUT
     return Reading(inputs, produced, given, missing, unseen, moved, first)

@@ -11,6 +11,7 @@ from workbench.comparison.bind.wiring import array_of
 from workbench.comparison.follow.expected_error import is_as_others, own_excess, shown_by_others
 from workbench.comparison.follow.in_time.reading import may_be_fused, source_of
 from workbench.comparison.follow.in_time.rules import TimeFacts
+from workbench.comparison.follow.in_time.stand_ins import types_of
 from workbench.comparison.follow.in_time.stores import is_explained_by_store
 from workbench.comparison.follow.nan_origins import DOMAINS, misfits
 from workbench.comparison.follow.operators import Conclusion
@@ -24,18 +25,13 @@ from workbench.comparison.measure.conditioning import (
     golden_norm,
 )
 from workbench.comparison.measure.noise import (
-    CUBE_INPUT,
-    INT8,
     expected_rounding,
     is_discontinuous,
     jump_limit,
-    spec_roundoff,
 )
 from workbench.comparison.pair.claims import has_outputs_alone
 from workbench.comparison.replay.own_error import OF_ONE, PART_OF_ONE
 from workbench.core.dtypes import DTYPES
-from workbench.core.tensors import TensorSpec
-from workbench.graph.graph import Op, Param
 from workbench.ops import COLLECTIVES, CONTRACTIONS, MOVEMENT, STEPS
 from workbench.ops.aliases import type_of
 
@@ -45,44 +41,10 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.in_time.reading import Partners, Reading
     from workbench.comparison.follow.in_time.rules import TimeMemory
+    from workbench.comparison.follow.in_time.stand_ins import StandIns
     from workbench.comparison.follow.trace import Survey
     from workbench.comparison.measure.measure import Measured
-
-
-# --- floors by type and format --------------------------------------------------------------------------
-
-
-def _types(run: OperatorRun, usable: Iterable[Measured]) -> set[str]:
-    """Types that files of either side name."""
-    golden = {m.pair.golden_run.op_type for m in usable if m.pair.golden_run is not None}
-    return {type_of(one) for one in ({run.op_type} | golden) if one}
-
-
-def own_roundoff(known: Survey, run: OperatorRun, usable: Sequence[Measured]) -> float:
-    """Coarsest roundoff that an operator applies: of its files' formats, of the cube's inputs, and of int8."""
-    if run.block in known.quantized and run.in_int8:
-        return INT8
-    labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
-    own = max((spec_roundoff(label) for label in labels), default=0.0)
-    cube = own > 0.0 and known.npu and bool(_types(run, usable) & CONTRACTIONS)
-    return max(own, CUBE_INPUT) if cube else own
-
-
-def _stand_in(run: OperatorRun, usable: Sequence[Measured]) -> Op:
-    """An operator as its files tell it: type, and shapes as far as these are known."""
-    inputs = [m for m in usable if m.pair.io == "input"]
-    types = _types(run, usable)
-    kind = next(iter(sorted(types & CONTRACTIONS)), type_of(run.op_type) or min(types, default=""))
-    outputs = tuple(_spec(m) for m in usable if m.pair.io == "output")
-    slots = range(1 + max((m.pair.slot for m in inputs), default=-1))
-    by_slot = {m.pair.slot: _spec(m) for m in inputs}
-    specs = tuple(by_slot.get(slot) for slot in slots)
-    return Op(run.op_name, kind, tuple(Param(slot) for slot in slots), {}, outputs, specs)
-
-
-def _spec(item: Measured) -> TensorSpec:
-    label = item.pair.golden.label
-    return TensorSpec(label.dtype, (item.divergence.size,), label.format)
+    from workbench.graph.graph import Op
 
 
 def _excess(reading: Reading, worst: Measured | None) -> float | None:
@@ -92,39 +54,47 @@ def _excess(reading: Reading, worst: Measured | None) -> float | None:
     return own_excess(worst.error, reading.inherited or 0.0)
 
 
-def is_off_alone(known: Survey, block: Execution) -> bool:
+def is_off_alone(known: Survey, block: Execution, stand_ins: StandIns) -> bool:
     """Whether a single operator of an execution is off by more than rounding: whatever the order, none came before."""
     runs, found = known.pairing.target.runs[block], 0
     for op, run in runs.items():
         usable = [m for m in known.index.get((block, op), {}).values() if m.usable]
-        least = limits().pass_factor * expected_rounding(None, own_roundoff(known, run, usable))
+        own = stand_ins.roundoff(run, stand_ins.of(run, usable))
+        least = limits().pass_factor * expected_rounding(None, own)
         found += any(m.error > (0.0 if m.exact else least) for m in usable if m.pair.io == "output")
     return found == 1
 
 
 def shown_by_products(
-    known: Survey, block: Execution, reads: Mapping[int, Reading]
+    known: Survey,
+    block: Execution,
+    reads: Mapping[int, Reading],
+    usable: Mapping[int, Sequence[Measured]],
 ) -> dict[int, float]:
     """Error that the other products of the run add by themselves, for each of its products: their median.
 
     A unit that computes in fewer bits than any file tells shows in all of them; a product that alone is off does not.
     Infinite where there are no two others.
     """
-    runs, found = known.pairing.target.runs[block], dict[int, float]()
     if not known.npu:
-        return found
-    for op, run in sorted(runs.items(), key=lambda item: item[1].time):
-        items = [m for m in known.index.get((block, op), {}).values() if m.usable]
-        worst = _worst(items)
-        own = _excess(reads[op], worst) if _types(run, items) & CONTRACTIONS else None
-        if own is not None:
-            found[op] = own
-    return shown_by_others(found)
+        return {}
+    runs, found = known.pairing.target.runs[block], list[tuple[int, int, float]]()
+    for op, items in usable.items():
+        run = runs[op]
+        if types_of(run, items) & CONTRACTIONS:
+            own = _excess(reads[op], _worst(items))
+            found += [(run.time, op, own)] if own is not None else []
+    found.sort(key=lambda one: one[0])
+    return shown_by_others({op: own for _, op, own in found})
 
 
 def _worst(usable: Iterable[Measured]) -> Measured | None:
     outputs = [m for m in usable if m.pair.io == "output"]
-    return max(outputs, key=lambda m: m.error, default=None)
+    return max(outputs, key=_error, default=None) if len(outputs) != 1 else outputs[0]
+
+
+def _error(item: Measured) -> float:
+    return item.error
 
 
 # --- what is seen -----------------------------------------------------------------------------------
@@ -133,17 +103,19 @@ def _worst(usable: Iterable[Measured]) -> Measured | None:
 def seen_in_time(
     known: Survey,
     run: OperatorRun,
+    op: Op,
+    floor: float,
     reading: Reading,
     base: int,
-    coarsest: float,
     memory: TimeMemory,
 ) -> Assessment:
-    """What is seen of an operator before it is judged; ``coarsest`` is the roundoff met so far."""
-    measured = known.index[run.block, run.op]
+    """What is seen of an operator before it is judged.
+
+    ``op`` stands in for it, ``floor`` is what its own rounding explains behind all formats that were met so far.
+    """
+    measured, judging = known.index[run.block, run.op], limits()
     usable = [m for m in measured.values() if m.usable]
-    op, judging = _stand_in(run, usable), limits()
     outputs = [m for m in usable if m.pair.io == "output" and not m.within_runs]
-    floor = expected_rounding(op, coarsest)
     inherited = reading.inherited
     if inherited is None or not reading.known:
         inherited = max(inherited or 0.0, memory.tolerated)
@@ -195,11 +167,11 @@ def _may_have_chosen(run: OperatorRun, worst: Measured) -> bool:
 
 def _is_tainted(reading: Reading, floor: float, memory: TimeMemory) -> bool:
     """Whether a failed operator gave what an operator read, or may have, as nothing tells what it read."""
+    if not memory.failed:
+        return False
     least = limits().pass_factor * floor
     if any(op in memory.failed and error > least for error, _, op in reading.produced):
         return True
-    if not memory.failed:
-        return False
     return not reading.known or any(error > least for error in reading.given)
 
 
@@ -234,11 +206,11 @@ def time_facts(
     """Facts of an operator; ``given`` is the error of what nothing produced, ``shown`` that of other products."""
     worst = seen.worst.error if seen.worst is not None else 0.0
     judging = limits()
-    came = max((one for one, left, _ in reading.produced if left is None), default=0.0)
+    came = max([one for one, left, _ in reading.produced if left is None], default=0.0)
     unlike = [one for one in reading.produced if _is_unlike(one, seen)]
     facts = TimeFacts(
         seen.op, worst, seen.limit, seen.rank_local, seen.tainted,
-        came=came > _explained_before(seen, memory),
+        came=came > 0.0 and came > _explained_before(seen, memory),
         misread=any(read > judging.excused_most for read, _, _ in unlike),
     )  # fmt: skip
     if seen.rank_local or (worst <= seen.limit and not given):
@@ -296,7 +268,7 @@ def _is_blind(reading: Reading, seen: Assessment, run: OperatorRun, memory: Time
     """
     worst, judging = seen.worst, limits()
     error = worst.error if worst is not None else 0.0
-    types = _types(run, seen.measured.values())
+    types = types_of(run, seen.measured.values())
     if not math.isfinite(error):
         arrived = any(not math.isfinite(one) for one, _, _ in reading.produced)
         if type_of(run.op_type) in DOMAINS and ("input", 0) not in run.tensors:
@@ -345,7 +317,7 @@ def _may_cancel(
 ) -> bool:
     """Whether a sum whose terms the target has not dumped cancels so far that their rounding explains its error."""
     worst, golden = seen.worst, partners.golden_of.get(seen.op)
-    if worst is None or golden is None or not _types(run, [worst]) & REDUCTIONS:
+    if worst is None or golden is None or not types_of(run, [worst]) & REDUCTIONS:
         return False
     if 0 in reading.inputs and golden_norm(reading.inputs[0]) is not None:
         return False  # its limit holds the conditioning already

@@ -10,11 +10,11 @@ from workbench.comparison.follow.in_time.rules import TIME_RULES, TimeMemory
 from workbench.comparison.follow.in_time.seen import (
     given_apart,
     is_off_alone,
-    own_roundoff,
     seen_in_time,
     shown_by_products,
     time_facts,
 )
+from workbench.comparison.follow.in_time.stand_ins import StandIns
 from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.in_time.reading import Partners
     from workbench.comparison.follow.trace import Survey
+    from workbench.comparison.measure.measure import Measured
 
 
 class InTime(NamedTuple):
@@ -52,19 +53,19 @@ def in_time(
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)
-    reads = {op: reading_of(known, block, op, partners, first=first) for op in runs}
-    trust = _trust(known, block, partners)
-    shown = shown_by_products(known, block, reads)
+    usable = _usable(known, block)
+    reads = {op: reading_of(known, block, op, partners, first=first) for op in usable}
+    stand_ins = StandIns(known)
+    trust = _trust(known, block, partners, stand_ins)
+    shown = shown_by_products(known, block, reads, usable)
     found, coarsest = list[Assessment](), 0.0
-    for op in sorted(runs, key=lambda n: runs[n].time):
-        measured = known.index.get((block, op), {})
-        usable = [m for m in measured.values() if m.usable]
+    for op in sorted(usable, key=lambda n: runs[n].time):
         if is_stopped():
             break
-        if not usable:
-            continue
-        coarsest = max(coarsest, own_roundoff(known, runs[op], usable))
-        seen = seen_in_time(known, runs[op], reads[op], base, coarsest, memory)
+        stand_in = stand_ins.of(runs[op], usable[op])
+        coarsest = max(coarsest, stand_ins.roundoff(runs[op], stand_in))
+        floor = stand_ins.floor(stand_in, coarsest)
+        seen = seen_in_time(known, runs[op], stand_in.op, floor, reads[op], base, memory)
         whole = not seen.tainted and known.job is None  # two ranks are given different batches
         given = given_apart(reads[op], seen, memory) if whole else 0.0
         facts = time_facts(known, seen, reads[op], partners, shown.get(op), memory, given)
@@ -80,10 +81,19 @@ def in_time(
     return InTime(tuple(found), coarsest, trust)
 
 
-def _trust(known: Survey, block: Execution, partners: Partners) -> Trust:
+def _usable(known: Survey, block: Execution) -> dict[int, list[Measured]]:
+    """What says anything about each operator of an execution; after a stop of most nothing does."""
+    runs = known.pairing.target.runs[block]
+    found = (
+        (op, [m for m in known.index.get((block, op), {}).values() if m.usable]) for op in runs
+    )
+    return {op: some for op, some in found if some}
+
+
+def _trust(known: Survey, block: Execution, partners: Partners, stand_ins: StandIns) -> Trust:
     """What statements about the execution rest on; inferred edges are an order, too, and one alone needs none."""
     trust = known.pairing.trust(block)
     inferred = bool(partners.wiring.producers)
-    if trust.order == "unknown" and (inferred or is_off_alone(known, block)):
+    if trust.order == "unknown" and (inferred or is_off_alone(known, block, stand_ins)):
         trust = trust._replace(order="time")
     return trust._replace(graph="inferred") if inferred else trust
