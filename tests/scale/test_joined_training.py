@@ -46,7 +46,7 @@ CLEAN = [
     ("pp=4", "", {"pass"}), ("tp=4", "", {"pass", "warn"}), ("pp=2", "pp=4", {"pass"}),
     ("tp=2,pp=2", "tp=4", {"pass", "warn"}), ("", "tp=2", {"pass", "warn"}),
     ("dp=2", "", {"pass", "warn"}), ("dp=4", "dp=2", {"pass", "warn"}), ("tp=2,dp=2", "pp=2", {"pass", "warn"}),
-    ("cp=2:zigzag", "tp=2,cp=2", {"pass", "warn"}),
+    ("cp=2:zigzag", "tp=2,cp=2", {"pass", "warn"}), ("tp=2,sp=2", "cp=2", {"pass", "warn"}),
 ]  # fmt: skip
 """Target, golden, verdicts: another order of adding is a remark."""
 

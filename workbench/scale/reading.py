@@ -146,11 +146,27 @@ def is_between_ranks(key: TensorKey) -> bool:
     return key.op_type in COLLECTIVES or _VIRTUAL in key.op_name
 
 
+def _counted_apart(job: Job, other: Job) -> set[str]:
+    """Names without number of operators between ranks that the sides do not have alike: ``AllReduce-op``.
+
+    A number counts the operators of its side. With others before it, it is that of another tensor on the other side.
+    """
+    ours, theirs = (
+        {key.op_name for key in one.tensors if is_between_ranks(key)} for one in (job, other)
+    )
+    return {_without_number(name) for name in ours ^ theirs}
+
+
+def _without_number(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
 def _left_out(job: Job, other: Job, overrides: Overrides) -> Iterator[tuple[TensorKey, Skipped]]:
     """Yield what one layout alone has, and what the user allows to be missing where no layout makes it whole."""
+    apart = _counted_apart(job, other)
     for key, one in job.tensors.items():
-        there = other.tensors.get(key)
-        if is_between_ranks(key) and (there is None or one.row is None or _VIRTUAL in key.op_name):
+        alone = key not in other.tensors or _without_number(key.op_name) in apart
+        if is_between_ranks(key) and (alone or one.row is None or _VIRTUAL in key.op_name):
             yield key, Skipped(key.op_name, COMMUNICATION, Message("job/communication"))
     for key in not_joined(job):
         if overrides.may_miss(key.op_name):
