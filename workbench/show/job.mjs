@@ -132,7 +132,7 @@ function mount(root, data, words, asked) {
   beside.hidden = high <= ROOM;
   numbers(down, data.joined ? [words.joined] : data.ranks, high / 18, "top");
   numbers(across, data.iterations, 16, "left");
-  down.style.minWidth = data.joined ? "8em" : "";
+  down.style.minWidth = data.joined ? "9em" : "";
   picture.tabIndex = 0;
   picture.setAttribute("role", "application");
   picture.setAttribute("aria-label", `${words.rank} × ${words.iteration}. ${words.keys}`);
