@@ -140,6 +140,7 @@ ANSWERS = {
         "192 units: | 2 | fail, | 64 | pass, | 126 | warn",
         "brought by rank 37",
         "image/svg+xml",
+        "widget-view",
         "rank 37 iteration 1",
         f"<Comparison fail: First divergent operator: MatMul {SECOND}",
         f"<OperatorView {SECOND} output.0: origin>",

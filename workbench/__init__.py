@@ -128,4 +128,10 @@ def _explorer(comparison: Any, **options: Any) -> Any:
     return make_explorer(comparison, **options)
 
 
-FACES.update(config=_config_form, explorer=_explorer, workbench=_panel)
+def _job(job: Any) -> Any:
+    from workbench.ui.job import JobExplorer
+
+    return JobExplorer(job)
+
+
+FACES.update(config=_config_form, explorer=_explorer, job=_job, workbench=_panel)

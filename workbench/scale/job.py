@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench._faces import make_face
 from workbench._values import NamedTuple, dataclass
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import file_content, write_bytes, write_text
@@ -140,6 +141,11 @@ class JobResult:
         for one in self.units:
             if one.place == (rank, iteration):
                 return one
+        for gone in self.missing:
+            if (gone.rank, gone.iteration) == (rank, iteration):
+                raise WorkbenchError(
+                    "job/unit-missing", rank=rank, iteration=iteration, side=gone.side
+                )
         ranks = spans({one.rank for one in self.units})
         iterations = spans({one.iteration for one in self.units})
         raise WorkbenchError(
@@ -195,6 +201,13 @@ class JobResult:
         from workbench.scale.heatmap import heatmap_figure
 
         return heatmap_figure(self, value)
+
+    def explore(self) -> Any:
+        """Return the widget that shows ranks × iterations; a click or Enter on a unit compares it and shows it below.
+
+        Its ``comparison`` is the one that is shown; without anywidget lists beside a picture choose the unit.
+        """
+        return make_face("job", self)
 
     def to_html(self, path: str | Path) -> Path:
         """Write the report: one file, offline, the same bytes for the same job."""

@@ -13,10 +13,14 @@ import anywidget
 import traitlets
 
 from workbench.core.errors import WorkbenchError
-from workbench.show.assets import read_asset
+from workbench.core.words import Message
+from workbench.scale.report import MAP_WORDS, packed_map
+from workbench.show.assets import read_asset, style_sheets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from workbench.scale.job import JobResult
 
 
 def _module(name: str) -> str:
@@ -91,3 +95,27 @@ class Pieces(Answering):
     def _take(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and isinstance(content.get("row"), str):
             self._chosen(content["row"])
+
+
+class JobMap(Answering):
+    """Shows the units of a job, ranks down, iterations across; calls back with rank and iteration of a chosen one.
+
+    ``data`` is `workbench.scale.report.packed_map`, a few bytes a unit, and is sent once.
+    """
+
+    _esm = f"{read_asset('job.mjs')}\n{_module('job_map.mjs')}"
+    _css = style_sheets("parts", "job")
+    data = traitlets.Bytes().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, job: JobResult, chosen: Callable[[int, int], None]) -> None:
+        said = {name: str(Message(code)) for name, code in MAP_WORDS.items()}
+        super().__init__(data=packed_map(job), words=said)
+        self._chosen = chosen
+        self.on_msg(self._take)
+
+    def _take(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and {"rank", "iteration"} <= content.keys():
+            rank, iteration = content["rank"], content["iteration"]
+            if type(rank) is type(iteration) is int:
+                self._chosen(rank, iteration)

@@ -12,17 +12,18 @@ import ipywidgets as W
 
 from workbench.core.text import escape
 from workbench.core.words.translate import ENGLISH, Say
-from workbench.ui.widgets.plain import PlainCopy, PlainPieces, PlainSlider
+from workbench.ui.widgets.plain import PlainCopy, PlainMap, PlainPieces, PlainSlider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.core.words.translate import Language
+    from workbench.scale.job import JobResult
     from workbench.session.comparison import Comparison
     from workbench.ui.part import Part
     from workbench.ui.widgets.explorer import Explorer
     from workbench.ui.widgets.framed import Framed
-    from workbench.ui.widgets.live import CopyButton, Pieces, Slider
+    from workbench.ui.widgets.live import CopyButton, JobMap, Pieces, Slider
 
 _QUIET = "margin:0 0 6px;color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
 
@@ -64,6 +65,15 @@ def make_pieces(chosen: Callable[[str], None], say: Say = ENGLISH) -> Pieces | P
     from workbench.ui.widgets.live import Pieces
 
     return Pieces(chosen)
+
+
+def make_map(job: JobResult, chosen: Callable[[int, int], None]) -> JobMap | PlainMap:
+    """Return the units of a job as a map, which calls back with rank and iteration of the one to be opened."""
+    if lacks_anywidget():
+        return PlainMap(job, chosen)
+    from workbench.ui.widgets.live import JobMap
+
+    return JobMap(job, chosen)
 
 
 def make_explorer(

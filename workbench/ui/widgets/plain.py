@@ -12,12 +12,17 @@ import ipywidgets as W
 import traitlets
 
 from workbench.core.text import escape, escape_whole, shorten
+from workbench.core.words import Message
 from workbench.core.words.translate import ENGLISH, Say
+from workbench.scale.heatmap import axes_of
+from workbench.scale.report import picture_svg
 from workbench.ui.widgets.alerts import status_html
 from workbench.ui.widgets.boxes import row, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from workbench.scale.job import JobResult
 
 MOST = 500
 """Choices that are listed at once; a filter finds the others."""
@@ -113,6 +118,23 @@ class PlainPieces(W.VBox):
     def _take(self, _change: Any) -> None:
         if self.chooser.value and not self._quiet:
             self._chosen(self.chooser.value)
+
+
+class PlainMap(W.VBox):
+    """The units of a job as a picture; calls back with rank and iteration of the one that is chosen beside it."""
+
+    def __init__(self, job: JobResult, chosen: Callable[[int, int], None]) -> None:
+        ranks, iterations = axes_of(job)
+        self.rank, self.iteration = (
+            W.Dropdown(description=str(Message(code)), options=numbers)
+            for code, numbers in (("job/map-rank", ranks), ("job/map-iteration", iterations))
+        )
+        self.rank.layout.display = "" if job.axes is None else "none"
+        self.button = W.Button(description=str(Message("job/map-open")))
+        self.button.on_click(lambda _: chosen(self.rank.value, self.iteration.value))
+        picture = W.HTML(f'<div style="max-width:900px">{picture_svg(job)}</div>')
+        choice = row([styled(self.rank, "short"), styled(self.iteration, "short"), self.button])
+        super().__init__([picture, choice])
 
 
 def marked_rows(html: str) -> tuple[dict[str, str], str]:
