@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 from workbench.comparison.result import UNDECIDED
 from workbench.core.errors import WorkbenchError
 from workbench.graph.graph import Param
+from workbench.scale.reading import index_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.comparison.result import Finding, Result, Row
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.dump import Dump
     from workbench.scale.layouts import Job
-    from workbench.scale.reading import UnitSides
-
-    Place = tuple[str, str, int]
-    """Path, io and slot of a tensor."""
+    from workbench.scale.reading import Place, UnitSides
 
 _OF_WEIGHTS = ("parameter", UNDECIDED)
 """Kinds of findings that a weight may be behind which differs from the start."""
@@ -42,11 +39,11 @@ def carried_findings(result: Result, sides: UnitSides) -> tuple[Finding, ...]:
     asked = tuple(one for one in result.findings if one.kind in _OF_WEIGHTS)
     if not asked or sides.jobs is None:
         return ()
-    keys = [_keys(dump) for dump in (sides.target, sides.golden)]
+    records = [index_records(dump) for dump in (sides.target, sides.golden)]
     looks = [_Before(job) for job in sides.jobs]
     for rows in (*(_inputs(result, one) for one in asked), _weights(result, sides)):
         places = [
-            (_key(keys[0], row, row.target_path), _key(keys[1], row, row.golden_path))
+            (_key(records[0], row, row.target_path), _key(records[1], row, row.golden_path))
             for row in rows
         ]
         known = [one for one in places if None not in one]
@@ -83,12 +80,9 @@ def _weights(result: Result, sides: UnitSides) -> list[Row]:
     ]
 
 
-def _key(keys: Mapping[Place, TensorKey], row: Row, path: str) -> TensorKey | None:
-    return keys.get((path, row.io, row.slot))
-
-
-def _keys(dump: Dump) -> Mapping[Place, TensorKey]:
-    return {(one.path, one.key.io, one.key.slot): one.key for one in dump.records}
+def _key(records: Mapping[Place, TensorRecord], row: Row, path: str) -> TensorKey | None:
+    found = records.get((path, row.io, row.slot))
+    return None if found is None else found.key
 
 
 class _Before:

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from workbench.comparison.map_file import Overrides
-    from workbench.core.tensors import TensorKey
+    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.dump import Dump
     from workbench.scale.layouts import Job
     from workbench.scale.units import Settings, Unit
+
+    Place = tuple[str, str, int]
+    """Path, io and slot of a tensor."""
 
 _VIRTUAL = "_Virtual"
 """Part of the names of operators that MindSpore inserts where ranks share a network, as ``_VirtualDiv``.
@@ -43,6 +46,11 @@ class UnitSides(NamedTuple):
     target: Dump
     golden: Dump
     jobs: tuple[Job, Job] | None = None
+
+
+def index_records(dump: Dump) -> Mapping[Place, TensorRecord]:
+    """Return the tensors of a side by what a row says of them: path, io and slot."""
+    return {(one.path, one.key.io, one.key.slot): one for one in dump.records}
 
 
 def read_unit(unit: Unit, settings: Settings) -> tuple[Dump, Dump]:

@@ -25,7 +25,7 @@ from workbench.scale.carried import carried_findings
 from workbench.scale.layouts.jobs import join_each, ranks_off
 from workbench.scale.layouts.ledger import gather_ledger
 from workbench.scale.merge import digest_of
-from workbench.scale.reading import is_between_ranks, read_sides
+from workbench.scale.reading import index_records, is_between_ranks, read_sides
 from workbench.scale.summary import (
     CollectiveTensor,
     collectives_from_json,
@@ -168,10 +168,8 @@ def _compared_at(
     row = next((one for one in result.rows if (one.op_name, one.io, one.slot) == place), None)
     if row is None:
         return None
-    ours, theirs = (
-        next((one for one in dump.records if (one.path, one.key.io, one.key.slot) == (path, *place[1:])), None)
-        for dump, path in ((sides.target, row.target_path), (sides.golden, row.golden_path))
-    )  # fmt: skip
+    ours = index_records(sides.target).get((row.target_path, *place[1:]))
+    theirs = index_records(sides.golden).get((row.golden_path, *place[1:]))
     return None if ours is None or theirs is None else (ours, theirs)
 
 

@@ -10,9 +10,9 @@ from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.scale.layouts import parse_layout
 from workbench.scale.layouts.files import layouts_of, parse_layouts, read_layouts
-from workbench.scale.layouts.grammar import Cut, Dim, Part, TensorLayout
+from workbench.scale.layouts.grammar import Cut, Dim, FlatPart, TensorLayout
 
-PARTS = (Part("w", (2, 3)), Part("b", ()))
+PARTS = (FlatPart("w", (2, 3)), FlatPart("b", ()))
 READ = [
     ("", TensorLayout(())),
     ("b", TensorLayout((Dim(("b",)),))),

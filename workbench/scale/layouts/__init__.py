@@ -16,7 +16,7 @@ from workbench.scale.layouts.files import (
     read_layouts,
 )
 from workbench.scale.layouts.flat import tell_parts, unflatten
-from workbench.scale.layouts.grammar import Cut, Dim, Part, TensorLayout, parse_layout
+from workbench.scale.layouts.grammar import Cut, Dim, FlatPart, TensorLayout, parse_layout
 from workbench.scale.layouts.jobs import (
     Job,
     JoinedPair,
@@ -36,6 +36,7 @@ __all__ = [
     "Cut",
     "Dim",
     "Finding",
+    "FlatPart",
     "Job",
     "Joined",
     "JoinedPair",
@@ -43,7 +44,6 @@ __all__ = [
     "LayoutTable",
     "Numbered",
     "Parallel",
-    "Part",
     "Step",
     "TensorLayout",
     "find_on_ranks",

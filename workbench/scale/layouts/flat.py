@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import AlignError
-from workbench.scale.layouts.grammar import Part
+from workbench.scale.layouts.grammar import FlatPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ MOST_PADDING = 4096
 """Most elements between two tensors of a flat buffer that are looked over for its parts."""
 
 
-def flat_starts(layout: TensorLayout) -> Iterator[tuple[Part, int]]:
+def flat_starts(layout: TensorLayout) -> Iterator[tuple[FlatPart, int]]:
     """Yield the tensors of a flat buffer with the element that each begins at."""
     place = 0
     for part in layout.flat:
@@ -47,7 +47,9 @@ def unflatten(buffer: Array, layout: TensorLayout) -> dict[str, Array]:
     }
 
 
-def tell_parts(buffer: Array, named: Mapping[str, Array], near: float = 0.0) -> tuple[Part, ...]:
+def tell_parts(
+    buffer: Array, named: Mapping[str, Array], near: float = 0.0
+) -> tuple[FlatPart, ...]:
     """Find which named tensors lie in a flat buffer, in which order, from the first element on.
 
     Parameters
@@ -61,13 +63,13 @@ def tell_parts(buffer: Array, named: Mapping[str, Array], near: float = 0.0) -> 
 
     Returns
     -------
-    tuple of Part
+    tuple of FlatPart
         The tensors; empty unless each begins where the one before ends and only zeros are left behind the last.
     """
     left = {
         name: array for name, array in named.items() if array.size and array.dtype == buffer.dtype
     }
-    found: list[Part] = []
+    found: list[FlatPart] = []
     place = 0
     while left:
         name = next(
@@ -76,7 +78,7 @@ def tell_parts(buffer: Array, named: Mapping[str, Array], near: float = 0.0) -> 
         if not name:
             break
         array = left.pop(name)
-        found.append(Part(name, tuple(map(int, array.shape))))
+        found.append(FlatPart(name, tuple(map(int, array.shape))))
         place += array.size
     rest = buffer[place:]
     return tuple(found) if found and rest.size <= MOST_PADDING and not np.any(rest) else ()

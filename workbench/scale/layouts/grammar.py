@@ -89,7 +89,7 @@ class Dim:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FlatPart:
     """A tensor in a flat buffer: its name and shape."""
 
     name: str
@@ -116,7 +116,7 @@ class TensorLayout:
         Axes whose ranks are said to hold the same; any other that cuts no dimension is taken to do so, too.
     dp : str
         The axis whose ranks are its data parallel ones, where that is not ``dp``.
-    flat : tuple of Part
+    flat : tuple of FlatPart
         The tensors of a flat buffer, one behind the other.
     align : int
         Elements at whose multiples the tensors of a flat buffer begin.
@@ -127,7 +127,7 @@ class TensorLayout:
     dims: tuple[Dim, ...]
     replicated: tuple[str, ...] = ()
     dp: str = ""
-    flat: tuple[Part, ...] = ()
+    flat: tuple[FlatPart, ...] = ()
     align: int = 1
     reduced: tuple[Cut, ...] = ()
 
@@ -211,7 +211,7 @@ def _parse_behind(text: str, dims: tuple[Dim, ...]) -> TensorLayout:
     """Read what stands behind ``#``: axes, data parallel axis, parts of a flat buffer, its alignment."""
     replicated: list[str] = []
     reduced: list[Cut] = []
-    dp, flat, align = "", tuple[Part, ...](), 1
+    dp, flat, align = "", tuple[FlatPart, ...](), 1
     for word in text.split():
         axis, _, value = word.partition(":")
         if axis == "dp" and value.startswith("=") and not dp and value[1:] in GROUPS:
@@ -229,13 +229,13 @@ def _parse_behind(text: str, dims: tuple[Dim, ...]) -> TensorLayout:
     return TensorLayout(dims, tuple(replicated), dp, flat, align, tuple(reduced))
 
 
-def _parse_parts(text: str, word: str) -> Iterator[Part]:
+def _parse_parts(text: str, word: str) -> Iterator[FlatPart]:
     place = 0
     while place < len(text):
         found = _PART.match(text, place)
         if found is None:
             raise FormatError("layouts/part", got=text[place:], where=word)
-        yield Part(found[1], tuple(int(one) for one in found[2].split(",") if one))
+        yield FlatPart(found[1], tuple(int(one) for one in found[2].split(",") if one))
         place = found.end()
 
 

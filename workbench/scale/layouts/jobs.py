@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.scale.layouts.grammar import Part
+    from workbench.scale.layouts.grammar import FlatPart
     from workbench.scale.layouts.steps import Finding
 
     Array = NDArray[Any]
@@ -58,7 +58,7 @@ class JobTensor:
     key: TensorKey
     records: Mapping[int, TensorRecord]
     row: LayoutRow | None = None
-    part: Part | None = None
+    part: FlatPart | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +263,7 @@ def _renamed(one: JobTensor, job: Job) -> list[Step]:
     return steps
 
 
-def _cut_out(joined: Joined, one: JobTensor, part: Part) -> Joined:
+def _cut_out(joined: Joined, one: JobTensor, part: FlatPart) -> Joined:
     """Cut one tensor out of a joined flat buffer."""
     assert one.row is not None
     assert joined.array is not None
