@@ -75,6 +75,13 @@ def test_every_value_is_drawn(small, value):
     assert "<image" in figure._repr_svg_()  # a notebook shows it without pyplot
 
 
+@pytest.mark.parametrize("value", VALUES)
+def test_a_job_that_ended_before_its_first_unit_has_an_empty_picture(value, tmp_path):
+    job = JobResult("target", "golden", ())
+    job.heatmap(value).savefig(tmp_path / "map.png")
+    assert cells(job, value).values.size == 0
+
+
 def test_errors_are_shown_as_logarithms(small):
     found = cells(small, "error").values
     for one in small.units:

@@ -111,18 +111,25 @@ def size_of(found: Cells) -> tuple[float, float]:
 def draw(figure: Figure, found: Cells, value: str) -> None:
     """Draw cells into an empty figure."""
     axes = figure.subplots()
+    if not found.values.size:  # interrupted before its first unit
+        axes.set_axis_off()
+        return
     if value == "verdict":
         _draw_states(figure, axes, found)
     else:
-        finite = np.where(np.isposinf(found.values), np.nan, found.values)
-        image = axes.imshow(finite, aspect="auto", interpolation="nearest", cmap="cividis")
-        figure.colorbar(image, ax=axes, label=str(Message(VALUES[value][0])))
-        for row, column in np.argwhere(np.isposinf(found.values)):
-            axes.plot(column, row, "x", color=COLORS[-1], markersize=4)
+        _draw_values(figure, axes, found, str(Message(VALUES[value][0])))
     axes.set_xlabel(str(Message("job/map-iteration")))
     axes.set_ylabel(str(Message("job/map-rank")))
     _ticks(axes.set_xticks, found.iterations)
     _ticks(axes.set_yticks, found.ranks)
+
+
+def _draw_values(figure: Figure, axes: Axes, found: Cells, label: str) -> None:
+    finite = np.where(np.isposinf(found.values), np.nan, found.values)
+    image = axes.imshow(finite, aspect="auto", interpolation="nearest", cmap="cividis")
+    figure.colorbar(image, ax=axes, label=label)
+    for row, column in np.argwhere(np.isposinf(found.values)):
+        axes.plot(column, row, "x", color=COLORS[-1], markersize=4)
 
 
 def _draw_states(figure: Figure, axes: Axes, found: Cells) -> None:
