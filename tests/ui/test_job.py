@@ -153,7 +153,7 @@ def test_where_the_trees_are_gone_one_sentence_says_so(folder, tmp_path):
     shutil.rmtree(tmp_path / "target")
     click(view, 0, 1)
     assert view.alert.code == "core/missing"
-    assert str(tmp_path / "target") in view.alert.text
+    assert "/target' does not exist" in view.alert.text  # a long path is cut in its middle
     assert "\n" not in view.alert.text
     assert (view.comparison, view.below.children, view.answer.value) == (None, (), "")
     assert "map-open" not in view.status.value

@@ -35,6 +35,7 @@ LOST = Lie(known=False)
 def zigzag_places(cut: Cutting, ranks: int) -> tuple[int, ...]:
     """Return which piece stands at each place when the ranks' pieces lie one behind the other.
 
+    >>> from workbench.simulation.split.lies import Cutting
     >>> zigzag_places(Cutting("cp", zigzag=True), 2)
     (0, 3, 1, 2)
     """
