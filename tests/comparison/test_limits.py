@@ -77,7 +77,7 @@ STAY = {
     "pair/undefined/unchosen": "_WAY",
     "pair/foreign": "_MOST _TELLING",
     "pair/parameters": "LAST",
-    "packed_walk": "_TOGETHER",
+    "packed_walk": "_MANY _TOGETHER",
     "replay/attempt": "_HELD",
     "replay/floors": "_STEEPEST _STEP",
     "bind/wiring": "_LARGEST _MOST",
