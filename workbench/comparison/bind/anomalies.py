@@ -123,12 +123,12 @@ def _unwritten(seen: Seen) -> Found:
             yield io, slot, Message("compare/unwritten", where=where, op_type=op_type, slot=output)
 
 
-_SOME_WHOLE = frozenset(op_type for op_type, _ in WHOLE)
+_WITHOUT_MEANING = frozenset(op_type for op_type, _ in WHOLE)
 """Types of operators of which an output means nothing."""
 
 
 def _without_meaning(seen: Seen) -> Found:
-    if seen.op is None and seen.run.op_type not in _SOME_WHOLE:
+    if seen.op is None and seen.run.op_type not in _WITHOUT_MEANING:
         return
     for io, slot, op_type, output in _producers(seen):
         why = WHOLE.get((op_type, output))

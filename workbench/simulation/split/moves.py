@@ -52,11 +52,7 @@ class Move:
     def gather(self, value: Operand, spec: TensorSpec, lie: Lie) -> Value:
         """Make the dimension of a rank's part whole; ``lie`` is how the result lies."""
         shape = spec.shape or ()
-        whole = (
-            *shape[: self._number],
-            shape[self._number] * self._ranks,
-            *shape[self._number + 1 :],
-        )
+        whole = self._sized(shape, shape[self._number] * self._ranks)
         if self._is_of_rows:
             return self._meet("AllGather", value, spec, whole, lie)
         before, behind = self._around(shape)
@@ -76,7 +72,7 @@ class Move:
         """Add up what ranks hold parts of, and leave each its part of the dimension; ``lie`` is how the result lies."""
         shape = spec.shape or ()
         ranks, pieces = self._ranks, self._cut.pieces
-        part = (*shape[: self._number], shape[self._number] // ranks, *shape[self._number + 1 :])
+        part = self._sized(shape, shape[self._number] // ranks)
         if self._is_of_rows:
             return self._meet("ReduceScatter", value, spec, part, lie)
         before, behind = self._around(part)
@@ -94,6 +90,10 @@ class Move:
     def _is_of_rows(self) -> bool:
         """Whether the ranks' parts lie one behind the other, so that nothing has to be moved beside."""
         return self._number == 0 and self._cut.each * self._cut.pieces == 1
+
+    def _sized(self, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+        """Return a shape with another size of the dimension."""
+        return (*shape[: self._number], size, *shape[self._number + 1 :])
 
     def _around(self, part: tuple[int, ...]) -> tuple[int, int]:
         """Return how many stretches of a rank's part are cut, and the elements of each."""
