@@ -95,13 +95,17 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect without looking for garbage, and never look at twenty thousand tests again: a second each time."""
+    """Collect without looking for garbage, and never look at twenty thousand tests again: a second each time.
+
+    Nor count what is frozen: a comparison asks twelve times whether anything is.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.collect()
         gc.freeze()
+        gc.get_freeze_count = lambda: 1  # of a million values it takes a seventh of a second
         gc.enable()
 
 
