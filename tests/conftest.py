@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,9 @@ from hypothesis import HealthCheck, settings
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: beside other processes, threads of BLAS wait for each other, and busily.
     os.environ.setdefault(name, "1")
+
+# jsonschema would make a grammar of international addresses, five seconds in every process; no test has any.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # A test that is not about sessions leaves no file in the folder that it runs in.
 os.environ.setdefault("WORKBENCH_SESSION", "off")
