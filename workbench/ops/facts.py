@@ -81,8 +81,8 @@ _FAMILIES: Mapping[str, str] = {
         ApplyFtrl ApplyRMSProp FusedAdam FusedSparseAdam
     """,
     "collective": """
-        AllReduce AllGather ReduceScatter Broadcast Send Receive HcomAllReduce HcomAllGather
-        HcomReduceScatter HcomBroadcast
+        AllReduce AllGather ReduceScatter AlltoAll Broadcast Send Receive HcomAllReduce
+        HcomAllGather HcomReduceScatter HcomBroadcast
     """,
     "transformer": """
         FlashAttentionScore PromptFlashAttention IncreFlashAttention RotaryPositionEmbedding
