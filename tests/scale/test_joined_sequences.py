@@ -73,7 +73,7 @@ def test_ranks_that_share_a_sequence_are_compared_with_one_rank(whole, client, t
     if other:
         graph = load_graph("transformer_train")
         layouts.write_text(split_network(graph, Parallel.of(other)).layouts_text())
-    said = ["--layouts", str(layouts)]
+    said = ["--layouts", str(layouts), "--golden-parallel", "tp=1"]
     job, ended = compare_job((tree, whole), said, tmp_path / "r", client)
     assert ended == status, str(job.sentence)
     check_job(job, finding, first)

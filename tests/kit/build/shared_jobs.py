@@ -33,7 +33,7 @@ def compare_job(
     """Run ``workbench compare`` of a job with one rank; return its result, and the exit status."""
     where = ["--out", str(out), "--scheduler", client.scheduler.address]
     with pytest.raises(SystemExit) as ended:
-        main(["compare", *map(str, trees), *said, "--golden-parallel", "tp=1", *where])
+        main(["compare", *map(str, trees), *said, *where])
     return JobResult.from_json(out), int(ended.value.code or 0)
 
 
