@@ -3,13 +3,12 @@
 import numpy as np
 from ops.collective_cases import CASES
 
-from kit.oracle.families import X, FamilyTests, spec
+from kit.oracle.families import FamilyTests, X, spec
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.ops import run_kernel
 from workbench.ops.rows.collective import ROWS
-
 
 REFUSED = [
     ("AlltoAll", (X,), {"split_count": 2, "split_dim": 1}, "graph/multiple",

@@ -37,7 +37,9 @@ def compare_job(
     return JobResult.from_json(out), int(ended.value.code or 0)
 
 
-def check_job(job: JobResult, finding: tuple[Any, ...] | None, first: tuple[Any, ...] | None) -> None:
+def check_job(
+    job: JobResult, finding: tuple[Any, ...] | None, first: tuple[Any, ...] | None
+) -> None:
     """Check the first finding on the target's ranks (code, ranks, end of the operator's name; none: there is none),
     and where the job parts first (operator, ranks).
     """  # fmt: skip

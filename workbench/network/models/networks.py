@@ -250,8 +250,8 @@ class Transformer(Cell):
 class Router(Cell):
     """Which experts each token of (N, S, H) goes to, and where in their queues: masks (N, S, experts · capacity).
 
-    As in GShard (Lepikhin et al., 2020, algorithm 1), with a sequence for a group: a token goes to the ``chosen`` experts
-    of the largest scores, first choices of a sequence before second ones, and is left out of a queue that is full.
+    As in GShard (Lepikhin et al., 2020, algorithm 1), with a sequence for a group: a token goes to the ``chosen``
+    experts of the largest scores, first choices of a sequence before second ones, and is left out of a full queue.
     The first mask, of ones, dispatches; the second, of scores that add up to 1 over a token's experts, combines.
     """
 
@@ -310,13 +310,9 @@ class MixtureOfExperts(Cell):
         experts, capacity = self.sizes
         dispatch, combine = self.router(x)
         tokens = ops.matmul(dispatch, x, transpose_a=True)  # (N, experts · capacity, H)
-        tokens = ops.transpose(
-            ops.reshape(tokens, (batch, experts, capacity, size)), (1, 0, 2, 3)
-        )
+        tokens = ops.transpose(ops.reshape(tokens, (batch, experts, capacity, size)), (1, 0, 2, 3))
         found = self.experts(ops.reshape(tokens, (experts, batch * capacity, size)))
-        found = ops.transpose(
-            ops.reshape(found, (experts, batch, capacity, size)), (1, 0, 2, 3)
-        )
+        found = ops.transpose(ops.reshape(found, (experts, batch, capacity, size)), (1, 0, 2, 3))
         return ops.matmul(combine, ops.reshape(found, (batch, experts * capacity, size)))
 
 

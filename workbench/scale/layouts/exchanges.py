@@ -68,7 +68,7 @@ def find_in_exchange(
 def sent_to(
     rank: int, group: tuple[int, ...], given: Mapping[int, Array], shape: tuple[int, ...]
 ) -> Array | None:
-    """Return what a group sends to one of its ranks; `None` where one is missing, or sizes are not those of an exchange.
+    """Return what a group sends to one of its ranks; `None` where one is missing, or sizes are of no exchange.
 
     >>> sent_to(1, (0, 1), {0: np.array([[1], [2]]), 1: np.array([[3], [4]])}, (1, 2))
     array([[2, 4]])
@@ -88,9 +88,7 @@ def sent_to(
     return np.concatenate(parts, laid[0])
 
 
-def _is_alone(
-    rank: int, group: tuple[int, ...], given: Mapping[int, Array], array: Array
-) -> bool:
+def _is_alone(rank: int, group: tuple[int, ...], given: Mapping[int, Array], array: Array) -> bool:
     """Whether a rank has its own part, and zeros for those of others."""
     own = {one: given[one] if one == rank else np.zeros_like(given[one]) for one in group}
     alone = sent_to(rank, group, own, array.shape)
@@ -103,6 +101,11 @@ def _count(array: Array, sent: Array) -> int:
 
 
 def _differing(rank: int, group: tuple[int, ...], array: Array, sent: Array) -> Finding:
-    values = {"axis": AXIS, "others": [one for one in group if one != rank]}
-    values |= {"count": _count(array, sent), "size": int(array.size)}
-    return Finding("exchange-differs", (rank,), values | {"error": relative_distance(array, sent)})
+    values = {
+        "axis": AXIS,
+        "others": [one for one in group if one != rank],
+        "count": _count(array, sent),
+        "size": int(array.size),
+        "error": relative_distance(array, sent),
+    }
+    return Finding("exchange-differs", (rank,), values)

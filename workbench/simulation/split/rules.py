@@ -207,12 +207,13 @@ def exchange_of(place: Place) -> Exchange | None:
 def exchanged(place: Place, exchange: Exchange) -> Lie:
     """Return how a factor lies that was exchanged; refuses one of which more is cut than that."""
     axes = [*place.lies[exchange.which].axes]
-    tokens = (Cutting("dp"),)
+    tokens: Cuts = (Cutting("dp"),)
+    experts: Cuts = (Cutting("ep"),)
     left: Cuts = (Cutting("edp"),) if place.parallel.size("edp") > 1 else ()
-    experts = (Cutting("ep"),)
-    before, after = ((), tokens), (experts, left)
+    whole: Cuts = ()
+    before, after = (whole, tokens), (experts, left)
     if not exchange.there:
-        before, after = (left, experts), (tokens, ())
+        before, after = (left, experts), (tokens, whole)
     if (axes[exchange.given], axes[exchange.taken]) != before:
         refuse(place, experts)
     axes[exchange.given], axes[exchange.taken] = after
