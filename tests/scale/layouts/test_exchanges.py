@@ -75,7 +75,9 @@ def test_what_was_not_delivered_is_named_with_its_rank(name):
     assert [(one.code, one.ranks, one.values.get("count")) for one in found] == expected
     for one in found:
         others = {"others": [peer(one.ranks[0])]} if one.code == "exchange-differs" else {}
-        check_said(one.message, f"layouts/found-{one.code}", axis="ep", ranks=[*one.ranks], **others)
+        check_said(
+            one.message, f"layouts/found-{one.code}", axis="ep", ranks=[*one.ranks], **others
+        )
 
 
 def test_what_has_no_number_alike_on_both_sides_was_delivered():

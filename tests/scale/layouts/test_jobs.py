@@ -282,6 +282,20 @@ def test_several_networks_and_control_flow_are_not_cut(tmp_path):
         split_network(flow, Parallel(dp=2))
 
 
+def test_experts_are_not_shared_where_the_graph_engine_compiles(tmp_path):
+    graph, form = load_graph("moe_train"), wb.config.new("mindspore-ge")
+    with refused("simulation/split-compiled", GraphError, got="mindspore-ge"):
+        simulate(
+            graph,
+            None,
+            form,
+            tmp_path / "out",
+            device="a2",
+            surface="mindspore-ge",
+            parallel="dp=2,ep=2",
+        )
+
+
 @pytest.mark.parametrize(
     ("sizes", "code", "values"),
     [

@@ -38,6 +38,7 @@ SENTENCES: dict[str, str] = {
         "{got} is not simulated: the ranks of ep are neighbors among those of dp; "
         "choose ep that divides dp, without cp and with the usual order"
     ),
+    "split-compiled": "ep is not simulated with {got}, where the graph engine compiles; mindspore-o0o1 has it",
     "split-sp": "sp is {got}; simulated sequence parallelism uses the ranks of tp: set sp to the size of tp",
     "split-stages": "the network has {most:count cell} for {got:count pipeline stage}",
     "split-several": "--parallel takes one network, got {names:list}",
