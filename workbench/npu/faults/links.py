@@ -15,6 +15,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.npu.faults.fault import outstanding
 from workbench.ops import COLLECTIVES
+from workbench.ops.rows.collective import PARTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,10 +73,6 @@ def _part_for(op: Op, array: Array, own: int, ranks: int) -> Array:
         return array
     part: Array = np.split(array, ranks, op.attrs.get("split_dim", 0))[own]
     return part
-
-
-PARTING = ("AlltoAll", "ReduceScatter", "HcomReduceScatter")
-"""Operators of which each rank gets a part of what its peers give."""
 
 
 LINKS: dict[str, LinkKind] = {
