@@ -80,3 +80,33 @@ def test_experts_are_told_from_the_dumps(whole, client, tmp_path, said):
     tree = simulate_job("moe_train", tmp_path / "target", "--parallel", "dp=2,ep=2")
     job, ended = compare_job((tree, whole), said, tmp_path / "r", client)
     assert (ended, job.axes) == (0, ("dp=2,ep=2", "tp=1", "inferred"))
+
+
+OTHERS = [
+    ("ep=2,dp=4", "", "ep=4,dp=4", None),
+    (
+        "tp=2,ep=2,dp=2", f"skipped-collective:{MOE}/AlltoAll-op1:rank=2", "dp=2",
+        ("exchange-missing", (2,), "AlltoAll-op1"),
+    ),
+]  # fmt: skip
+"""Axes and fault of the target, axes of the golden, the first finding on ranks."""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("axes", "fault", "other", "finding"), OTHERS)
+def test_experts_are_compared_with_other_layouts(client, tmp_path, axes, fault, other, finding):
+    trees, said = [], []
+    for name, sizes, some in (("target", axes, fault), ("golden", other, "")):
+        layouts = tmp_path / f"{name}.txt"
+        options = [
+            "--parallel",
+            sizes,
+            "--layouts",
+            str(layouts),
+            *(["--fault", some] if some else []),
+        ]
+        trees.append(simulate_job("moe_train", tmp_path / name, *options))
+        said += ["--layouts" if name == "target" else "--golden-layouts", str(layouts)]
+    job, ended = compare_job((trees[0], trees[1]), said, tmp_path / "r", client)
+    assert ended == (finding is not None), str(job.sentence)
+    check_job(job, finding, None)
