@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench._values import NamedTuple, dataclass
 from workbench.comparison.limits import limits
-from workbench.ops.rows.collective import PARTING, WORLD
+from workbench.ops import PARTING
+from workbench.ops.rows.collective import WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

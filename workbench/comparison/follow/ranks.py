@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import updates
 from workbench.core.words import Message
-from workbench.ops import COLLECTIVES
-from workbench.ops.rows.collective import PARTING
+from workbench.ops import COLLECTIVES, PARTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,8 +14,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.npu.faults.fault import outstanding
-from workbench.ops import COLLECTIVES
-from workbench.ops.rows.collective import PARTING
+from workbench.ops import COLLECTIVES, PARTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

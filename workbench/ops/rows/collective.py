@@ -84,9 +84,6 @@ def _ranks(call: Call, name: str = "rank_size") -> int:
 WORLD = "hccl_world_group"
 """Group of all ranks."""
 
-PARTING: frozenset[str] = frozenset(("AlltoAll", "ReduceScatter", "HcomReduceScatter"))
-"""Operators of which every rank gets a part of what its peers give, another one each."""
-
 _OWN = {"group": WORLD, "fusion": 0, "no_eliminate": True}
 
 
