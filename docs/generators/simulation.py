@@ -144,6 +144,7 @@ NETWORK_WORDS = {
     "mlp_train": "training step of `mlp` with SGD and a decaying learning rate",
     "resnet_train": "training step of `resnet` with Momentum and weight decay",
     "transformer_train": "training step of `transformer` with Adam",
+    "moe_train": "training step of an encoder layer with a mixture of 4 experts, 2 for each token, with Adam",
 }
 
 

@@ -270,6 +270,7 @@ def test_a_model_takes_and_gives_tensors_of_these_sizes(name):
 TRAINED = {
     "lenet_train": ((8, 1, 28, 28), "float32"), "mlp_train": ((16, 64), "float32"),
     "resnet_train": ((8, 3, 32, 32), "float32"), "transformer_train": ((16, 12), "int32"),
+    "moe_train": ((8, 12), "int32"),
 }  # fmt: skip
 
 

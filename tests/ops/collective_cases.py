@@ -27,6 +27,23 @@ def scattered(inputs, settings):
     return [np.array(rows[settings["rank"] * count :][:count])]
 
 
+def exchanged(inputs, settings):
+    """Element by element: where each one of a rank's part comes from."""
+    ranks, rank = settings["ranks"], settings["rank"]
+    given, taken = settings["split_dim"], settings["concat_dim"]
+    sizes = [*inputs[0].shape]
+    sizes[given] //= ranks
+    part = sizes[given], sizes[taken]
+    sizes[taken] *= ranks
+    found = np.empty(sizes, inputs[0].dtype)
+    for place in np.ndindex(*sizes):
+        there = [*place]
+        peer, there[taken] = divmod(place[taken], part[1])
+        there[given] += rank * part[0]
+        found[place] = inputs[peer][tuple(there)]
+    return [found]
+
+
 def sent(inputs, settings):
     """A rank that is alone keeps what it has; `test_collectives.py` has the others."""
     return inputs
@@ -39,6 +56,10 @@ Z = numbers(2, 3, 4, seed=8)
 ALL = [X, Y, Z]
 
 THREE = {"ranks": 3, "rank": 1, "rank_size": 3}
+
+SPLIT = {"ranks": 3, "rank": 1, "split_count": 3}
+
+CUBES = [numbers(2, 6, 4, seed=seed) for seed in range(3)]
 
 SIX = [numbers(6, 2, seed=seed) for seed in range(3)]
 
@@ -59,6 +80,14 @@ LINKED = {"sr_tag": 1, "group": "2-7"}
 CASES = {
     **_collectives("", "op"),
     **_collectives("Hcom", "reduction"),
+    "AlltoAll": OperatorCase(
+        exchanged,
+        [
+            (SIX, {**SPLIT, "split_dim": 0, "concat_dim": 1}),
+            (SIX, {**SPLIT, "split_dim": 0, "concat_dim": 0}),
+            (CUBES, {**SPLIT, "split_dim": 1, "concat_dim": -1}),
+        ],
+    ),
     "Send": OperatorCase(sent, [([X], {**LINKED, "dest_rank": 3})]),
     "Receive": OperatorCase(
         sent, []

@@ -49,6 +49,7 @@ HAND_ON = {
     "TensorScatterUpdate": "updates may meet in one place",
     "AllGather": "ranks meet",
     "HcomAllGather": "ranks meet",
+    "AlltoAll": "ranks meet",
     "Broadcast": "ranks meet",
     "Send": "ranks meet",
     "HcomBroadcast": "ranks meet",

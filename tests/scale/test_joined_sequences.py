@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-import workbench as wb
+from kit.build.shared_jobs import check_job, compare_job, simulate_job
 from kit.cases import nightly
-from workbench.cli import main
 from workbench.network.models import load_graph
 from workbench.run.parallel import Parallel
-from workbench.scale.job import JobResult
 from workbench.simulation.split import split_network
 
 LAYER = "Default/network-WithLossCell/_backbone-Transformer/layer1-EncoderLayer"
@@ -26,20 +24,7 @@ REDUCER = "Default/grad_reducer-DistributedGradReducer"
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The tree of one rank."""
-    return simulate(tmp_path_factory.mktemp("sequences") / "whole")
-
-
-def simulate(out, *options, reference=True):
-    """Run ``workbench simulate`` for one iteration; return the tree."""
-    surface = "mindspore-cpu" if reference else "mindspore-o0o1"
-    form = out.with_suffix(".json")
-    wb.config.new(surface).save(form)
-    device = "reference" if reference else "a2"
-    args = ["--config", str(form), "--surface", surface, "--device", device, "--out", str(out)]
-    with pytest.raises(SystemExit) as ended:
-        main(["simulate", "--graph", "transformer_train", *args, *options])
-    assert ended.value.code == 0
-    return out
+    return simulate_job("transformer_train", tmp_path_factory.mktemp("sequences") / "whole")
 
 
 CASES = {
@@ -81,27 +66,14 @@ def test_ranks_that_share_a_sequence_are_compared_with_one_rank(whole, client, t
     axes, fault, other, status, finding, first = CASES[name]
     layouts = tmp_path / "layouts.txt"
     options = ["--fault", fault] if fault else []
-    tree = simulate(
-        tmp_path / "target", "--parallel", axes, "--layouts", str(layouts), *options,
+    tree = simulate_job(
+        "transformer_train", tmp_path / "target", "--parallel", axes, "--layouts", str(layouts), *options,
         reference="output" not in fault,
     )  # fmt: skip
     if other:
         graph = load_graph("transformer_train")
         layouts.write_text(split_network(graph, Parallel.of(other)).layouts_text())
     said = ["--layouts", str(layouts), "--golden-parallel", "tp=1"]
-    where = ["--out", str(tmp_path / "r"), "--scheduler", client.scheduler.address]
-    args = ["compare", str(tree), str(whole), *said, *where]
-    with pytest.raises(SystemExit) as ended:
-        main(args)
-    job = JobResult.from_json(tmp_path / "r")
-    assert ended.value.code == status, str(job.sentence)
-    found = [(one.code, one.ranks, one.op_name) for one in job.found if one.side == "target"]
-    if finding is None:
-        assert found == []
-    else:
-        code, ranks, op_name = finding
-        assert found[0][:2] == (code, ranks)
-        assert found[0][2].endswith(op_name.replace("/", "_"))
-    if first is not None:
-        assert job.first.divergence.op_name.replace("/", "_") == first[0].replace("/", "_")
-        assert job.first.ranks == first[1]
+    job, ended = compare_job((tree, whole), said, tmp_path / "r", client)
+    assert ended == status, str(job.sentence)
+    check_job(job, finding, first)

@@ -162,6 +162,7 @@ def test_groups_come_in_the_order_in_which_they_part():
         ("abcd", {}, [((0, 1, 2, 3), ())]),
         ("aaba", {"group": "1-2"}, []),  # nobody says who meets
         ("aaba", {"op_type": "ReduceScatter"}, []),
+        ("aaba", {"op_type": "AlltoAll"}, []),
     ],
 )
 def test_ranks_that_must_agree(digests, more, expected):

@@ -28,8 +28,8 @@ from workbench.core.words import Message
     "--graph",
     required=True,
     help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
-    "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name, model.onnx, or another graph "
-    "file. Repeat to run several in one process.",
+    "(lenet_train, mlp_train, resnet_train, transformer_train), moe_train, file.py:Name, model.onnx, or another "
+    "graph file. Repeat to run several in one process.",
 )
 @option("--config", required=True, metavar="FILE", help="Dump configuration.")
 @option("--out", required=True, metavar="DIR", help="Output folder, new or empty.")
@@ -56,7 +56,7 @@ from workbench.core.words import Message
     "--parallel",
     default="",
     metavar="tp=4,pp=2,dp=8",
-    help="Share one network between the ranks: tensor, sequence, context, pipeline, data parallel.",
+    help="Share one network between the ranks: tensor, sequence, context, expert, pipeline, data parallel.",
 )
 @option(
     "--layouts",

@@ -165,8 +165,8 @@ OPS_INFO: dict[str, OpInfo] = {
 
 PLAIN = frozenset(
     """
-    ACos Adam AdamWeightDecay AddN AllFinite AllGather AllReduce ApplyAdagrad ApplyMomentum
-    ApplyRMSProp ArgMaxWithValue ArgMinWithValue Argmax Argmin Asin Assign AssignAdd
+    ACos Adam AdamWeightDecay AddN AllFinite AllGather AllReduce AlltoAll ApplyAdagrad
+    ApplyMomentum ApplyRMSProp ArgMaxWithValue ArgMinWithValue Argmax Argmin Asin Assign AssignAdd
     AssignSub Atan AvgPoolV2 BitwiseAnd BitwiseOr BitwiseXor Broadcast BroadcastTo CeLU Ceil
     ClampScalar Concat ConcatD ConvBnBiasHost ConvBnFilterHost Cos DepthToSpace Dropout
     Equal ExpandDims FillV2 FlashAttentionScore Flatten Floor FloorDiv FloorMod FusedMulAddN

@@ -81,8 +81,8 @@ _FAMILIES: Mapping[str, str] = {
         ApplyFtrl ApplyRMSProp FusedAdam FusedSparseAdam
     """,
     "collective": """
-        AllReduce AllGather ReduceScatter Broadcast Send Receive HcomAllReduce HcomAllGather
-        HcomReduceScatter HcomBroadcast
+        AllReduce AllGather ReduceScatter AlltoAll Broadcast Send Receive HcomAllReduce
+        HcomAllGather HcomReduceScatter HcomBroadcast
     """,
     "transformer": """
         FlashAttentionScore PromptFlashAttention IncreFlashAttention RotaryPositionEmbedding
@@ -213,3 +213,6 @@ UNWRITTEN_ON_CPU: Mapping[str, tuple[int, ...]] = {
 
 COLLECTIVES: frozenset[str] = frozenset(_FAMILIES["collective"].split())
 """Operators in which the ranks of a job meet."""
+
+PARTING: frozenset[str] = frozenset(("AlltoAll", "ReduceScatter", "HcomReduceScatter"))
+"""Of these, those of which each rank gets a part of what its peers give, and another one than they."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench._values import NamedTuple, dataclass
 from workbench.comparison.limits import limits
+from workbench.ops import PARTING
 from workbench.ops.rows.collective import WORLD
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ ROUNDING = "rounding"
 
 _WORLDS = ("", WORLD, "nccl_world_group")
 """Names of the group of all ranks."""
-
-_PARTS = ("ReduceScatter", "HcomReduceScatter")
-"""Operators that leave another part of the result on every rank."""
 
 _SHARE = 0.1
 """Of what a collective brought the most, the share from which a rank is named among those that fed it."""
@@ -305,7 +303,7 @@ def digest_of(collectives: Iterable[CollectiveTensor]) -> str:
 def _is_alike(one: CollectiveTensor) -> bool:
     """Whether all ranks that meet hold the same afterwards; nothing is said of groups whose ranks are unknown."""
     known = bool(one.ranks) or one.group in _WORLDS
-    return known and one.io == "output" and one.op_type not in _PARTS and bool(one.digest)
+    return known and one.io == "output" and one.op_type not in PARTING and bool(one.digest)
 
 
 def _apart(iteration: int, met: _Met, whole: frozenset[int]) -> Iterator[Disagreement]:

@@ -163,10 +163,12 @@ def _joined_summary(
 def _laid(
     job: Job, joined: Iterable[tuple[TensorKey, Joined]]
 ) -> Iterator[tuple[TensorKey, Joined]]:
-    """Yield all but what ranks send each other, of which no layout is known."""
+    """Yield all but what ranks send each other, of which no layout is known; of that only what is wrong with it."""
     for key, one in joined:
         if not is_between_ranks(key) or job.tensors[key].row is not None:
             yield key, one
+        elif one.findings:
+            yield key, replace(one, steps=())
 
 
 def _compared_at(

@@ -33,11 +33,16 @@ def as_parallel(given: Parallel | str | None, ranks: int = 1) -> Parallel | None
 
 
 def split_job(job: Job, parallel: Parallel, target: Target) -> Job:
-    """Return a job whose ranks share its one network; raises GraphError for several, or one that cannot be cut."""
+    """Return a job whose ranks share its one network; raises GraphError for several, or one that cannot be cut.
+
+    How the graph engine exchanges tokens is not simulated: its ``HcomAllToAllV`` takes counts of elements.
+    """
     if len(job.networks) > 1:
         raise GraphError("simulation/split-several", names=[one.name for one in job.networks])
     if job.feeds is not None:
         raise GraphError("simulation/split-feeds")
+    if parallel.ep > 1 and target.is_compiled:
+        raise GraphError("simulation/split-compiled", got=target.surface)
     split = split_network(job.networks[0], parallel)
     ops = [op for graph, _ in split.stages for op in graph.ops]
     check_faults(target.faults, ops, split.graph.name)

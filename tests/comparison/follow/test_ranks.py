@@ -56,6 +56,7 @@ def graph(*ops):
         ("AllReduce", True, True),
         ("ReduceScatter", True, False),
         ("HcomReduceScatter", True, False),
+        ("AlltoAll", True, False),
         ("ApplyMomentum", False, True),
         ("BNTrainingUpdate", False, False),
         ("MatMul", False, False),

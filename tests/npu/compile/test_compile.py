@@ -530,6 +530,8 @@ SETTLED = [
      (Param(0),), {"reduction": "max", "group": "g", "fusion": 1}),
     (Op("a", "AllReduce", (Param(0),), {"group": "g"}), "HcomAllReduce", (Param(0),),
      {"reduction": "sum", "group": "g"}),
+    (Op("a", "AllReduce", (Param(0),), {"group": "g", "group_ranks": "0-2"}), "HcomAllReduce", (Param(0),),
+     {"reduction": "sum", "group": "g", "group_ranks": "0-2"}),
     (Op("a", "AllGather", (Param(0),), {"rank_size": 2, "group": "g", "fusion": 1}), "HcomAllGather", (Param(0),),
      {"rank_size": 2, "group": "g"}),
 ]  # fmt: skip

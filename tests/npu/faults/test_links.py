@@ -50,6 +50,22 @@ def test_the_element_that_is_garbled_follows_from_the_seed():
     assert not np.array_equal(made[0], made[2])
 
 
+@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "attrs", "dim"), [("AlltoAll", {"split_dim": 1}, 1), ("ReduceScatter", {}, 0)]
+)
+def test_what_is_garbled_is_of_the_part_that_the_rank_gets(kind, attrs, dim, own):
+    one = Op("Default/op", kind, attrs=attrs)
+    given = [np.ones((4, 6), np.float32), np.zeros((4, 6), np.float32)]
+    for seed in range(8):
+        links = Links((parse_fault(f"garbled-collective:*:value=5,seed={seed}"),))
+        found = links.receive(one, given, own, 0)
+        changed = found[1 - own] != given[1 - own]
+        assert np.array_equal(found[own], given[own])
+        assert np.count_nonzero(changed) == 1
+        assert np.split(changed, 2, dim)[own].any()
+
+
 REFUSED = [
     ("stale-collective:*:strength=2", "run/fault-choice", {"got": "strength"}),
     ("skipped-collective:*:since=-1", "run/fault-least", {"name": "since", "got": -1}),

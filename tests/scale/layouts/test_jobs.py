@@ -246,7 +246,9 @@ def test_the_tree_of_a_job_is_the_same_again(tmp_path):
 
 
 REFUSED = [
-    ({"parallel": "dp=2,ep=2"}, "simulation/split-axis", {"got": "ep"}),
+    ({"parallel": "dp=2,ep=2"}, "simulation/split-experts", {"got": "transformer_train"}),
+    ({"parallel": "cp=2,ep=2"}, "simulation/split-ep", {"got": "cp=2,ep=2"}),
+    ({"parallel": "dp=4,ep=2,order=tp-cp-dp-ep-pp"}, "simulation/split-ep", {}),
     ({"parallel": "cp=5"}, "simulation/split-size", {"axis": "cp", "ranks": 5, "got": 12}),
     ({"parallel": "cp=4:zigzag"}, "simulation/split-zigzag", {"axis": "cp", "ranks": 4, "got": 12}),
     ({"parallel": "sp=2"}, "simulation/split-sp", {"got": 2}),
@@ -278,6 +280,34 @@ def test_several_networks_and_control_flow_are_not_cut(tmp_path):
     flow = ControlFlow("loop", (), (), (), ())
     with refused("simulation/split-flow", GraphError, got="loop"):
         split_network(flow, Parallel(dp=2))
+
+
+def test_experts_are_not_shared_where_the_graph_engine_compiles(tmp_path):
+    graph, form = load_graph("moe_train"), wb.config.new("mindspore-ge")
+    with refused("simulation/split-compiled", GraphError, got="mindspore-ge"):
+        simulate(
+            graph,
+            None,
+            form,
+            tmp_path / "out",
+            device="a2",
+            surface="mindspore-ge",
+            parallel="dp=2,ep=2",
+        )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "code", "values"),
+    [
+        ("dp=8,ep=8", "simulation/split-size", {"axis": "ep", "ranks": 8, "got": 4}),
+        ("cp=2", "simulation/split-operator", {"axis": "cp", "type": "CumSum"}),
+        ("tp=2,sp=2,dp=2,ep=2", "simulation/split-operator", {"axis": "sp", "type": "CumSum"}),
+        ("dp=3,ep=3", "simulation/split-size", {"axis": "ep"}),
+    ],
+)
+def test_experts_that_cannot_be_shared_so_are_refused(sizes, code, values):
+    with refused(code, GraphError, **values):
+        split_network(load_graph("moe_train"), Parallel.of(sizes))
 
 
 def test_a_group_that_is_no_ranks_is_refused():

@@ -21,6 +21,15 @@ CASES = {
     "stages": ([{"a"}, {"b"}, {"c"}, {"d"}], set(), Parallel(pp=4)),
     "stages of two": (TWO, {("fwd", (0, 1)), ("fwd", (2, 3))}, Parallel(tp=2, pp=2)),
     "a prime number without groups": ([{"a"}] * 3, set(), Parallel(tp=3)),
+    "experts": (
+        SAME, {("moe/AlltoAll-op0", (0, 1)), ("moe/AlltoAll-op0", (2, 3)), ("grad", (0, 1, 2, 3)), ("grad", (0, 2))},
+        Parallel(dp=4, ep=2),
+    ),
+    "experts beside tensors": (
+        SAME, {("moe/AllToAllv-op0", (0, 2)), ("moe/AllToAllv-op0", (1, 3)), ("fwd", (0, 1)), ("grad", (0, 2))},
+        Parallel(tp=2, dp=2, ep=2),
+    ),
+    "exchanges that are no axis": (SAME, {("moe/AlltoAll-op0", (0, 3)), ("grad", (0, 1, 2, 3))}, None),
     "several ways": (SAME, set(), None),
     "groups that are no axis": (SAME, {("fwd", (0, 3))}, None),
     "stages in another order": ([{"a"}, {"b"}, {"a"}, {"b"}], {("fwd", (0, 2))}, None),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import updates
 from workbench.core.words import Message
-from workbench.ops import COLLECTIVES
+from workbench.ops import COLLECTIVES, PARTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,9 +71,6 @@ def measured_of_peers(op: Op, peers: Iterable[Scene]) -> dict[int, Measured]:
     }
 
 
-_PARTS = ("ReduceScatter", "HcomReduceScatter")
-
-
 _OWN = ("BatchNorm", "BatchNormExt", "BNTrainingUpdate")
 """Their moments are those of a rank's own batches."""
 
@@ -89,7 +86,7 @@ _OF_A_RANK = re.compile(r"(?:worldsize\d+_global_)?rank_?\d+", re.ASCII)
 def is_replicated(graph: Graph, op: Op) -> bool:
     """Whether all ranks must hold alike what an operator leaves."""
     if op.op_type in COLLECTIVES:
-        return op.op_type not in _PARTS
+        return op.op_type not in PARTING
     return any(updated_alike(graph, op))
 
 

@@ -56,7 +56,7 @@ class CountRule(NamedTuple):
     applies: Callable[[CountFacts], bool]
 
 
-MEETING = COLLECTIVES | {"Receive", "Recv", "AlltoAll", "AllToAllv", "HcomReceive"}
+MEETING = COLLECTIVES | {"Receive", "Recv", "AllToAllv", "HcomReceive"}
 """Types that give what other ranks have."""
 
 COUNT_RULES: tuple[CountRule, ...] = (

@@ -80,5 +80,10 @@ SENTENCES: dict[str, str] = {
     "found-shard-stale": "shard on rank {ranks:list} is stale: it holds the value of the previous iteration ({axis})",
     "found-zigzag-kept": "zigzag order of {axis} was not undone along {dim}",
     "found-zigzag-missing": "{dim} lies in natural order; the layout says zigzag on {axis}",
+    "found-exchange-missing": "nothing from other ranks of {axis} arrived at rank {ranks:list}: zeros in its place",
+    "found-exchange-differs": (
+        "rank {ranks:list} received other values than rank {others:list} sent on {axis}: {count:count} of"
+        " {size:count element}, relative error {error:number}"
+    ),
     "found-shards-exchanged": "ranks {ranks:list} hold each other's shards ({axis})",
 }

@@ -28,12 +28,17 @@ SENTENCES: dict[str, str] = {
     "rank-range": "rank {got} does not exist in a job of {ranks}; leave its variable out to dump all ranks",
     "rank-feeds": "the feeds of rank {rank} are missing ({got} given)",
     # a network cut for the ranks of a job
-    "split-axis": "networks are not simulated with {got} parallelism (choose from {known:list})",
     "split-flow": "{got} has control flow, which is not cut for ranks",
     "split-operator": "{op} ({type}) cannot be cut by {axis}: it needs what other ranks have",
     "split-size": "{op}: size {got} cannot be divided by the {ranks} ranks of {axis}",
     "split-zigzag": "{op}: size {got} has no two equal pieces for each of the {ranks} ranks of {axis}",
     "split-sequence": "{got} has no sequence of tokens that cp or sp could cut",
+    "split-experts": "{got} has no experts that ep could cut; moe_train has some",
+    "split-ep": (
+        "{got} is not simulated: the ranks of ep are neighbors among those of dp; "
+        "choose ep that divides dp, without cp and with the usual order"
+    ),
+    "split-compiled": "ep is not simulated with {got}, where the graph engine compiles; mindspore-o0o1 has it",
     "split-sp": "sp is {got}; simulated sequence parallelism uses the ranks of tp: set sp to the size of tp",
     "split-stages": "the network has {most:count cell} for {got:count pipeline stage}",
     "split-several": "--parallel takes one network, got {names:list}",

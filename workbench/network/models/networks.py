@@ -247,6 +247,104 @@ class Transformer(Cell):
         return self.head(x)
 
 
+class Router(Cell):
+    """Which experts each token of (N, S, H) goes to, and where in their queues: masks (N, S, experts · capacity).
+
+    As in GShard (Lepikhin et al., 2020, algorithm 1), with a sequence for a group: a token goes to the ``chosen``
+    experts of the largest scores, first choices of a sequence before second ones, and is left out of a full queue.
+    The first mask, of ones, dispatches; the second, of scores that add up to 1 over a token's experts, combines.
+    """
+
+    def __init__(self, size: int, experts: int, chosen: int, capacity: int) -> None:
+        self.experts, self.chosen, self.capacity = experts, chosen, capacity
+        self.gate = Dense(size, experts, has_bias=False)
+
+    def construct(self, x: Operators) -> tuple[Tensor, Tensor]:
+        batch, length, _ = x.shape
+        scores = ops.softmax(self.gate(x))
+        _, choice = ops.topk(scores, self.chosen)
+        mask = ops.one_hot(choice, self.experts)  # (N, S, chosen, experts)
+        given = ops.sum(ops.reshape(scores, (batch, length, 1, self.experts)) * mask, -1)
+        given = given / ops.sum(given, -1, keep_dims=True)
+        seats = self.seats(mask)  # (N, chosen, S, experts · capacity)
+        weights = ops.reshape(ops.transpose(given, (0, 2, 1)), (batch, self.chosen, length, 1))
+        return ops.sum(seats, 1), ops.sum(seats * weights, 1)
+
+    def seats(self, mask: Tensor) -> Tensor:
+        """Return the place of each choice in the queue of its expert as a vector of zeros and a one."""
+        batch, length, _, _ = mask.shape
+        choices = self.chosen * length
+        queue = ops.reshape(ops.transpose(mask, (0, 2, 1, 3)), (batch, choices, self.experts))
+        before = ops.cumsum(queue, 1) - queue
+        place = ops.cast(ops.sum(before * queue, -1), "int32")
+        place = ops.one_hot(place, self.capacity)  # zeros for a place behind the last
+        seats = ops.reshape(queue, (batch, choices, self.experts, 1)) * ops.reshape(
+            place, (batch, choices, 1, self.capacity)
+        )
+        return ops.reshape(seats, (batch, self.chosen, length, self.experts * self.capacity))
+
+
+class Experts(Cell):
+    """A feed-forward network of two products for each expert, over (experts, tokens, H)."""
+
+    def __init__(self, experts: int, size: int, inner: int) -> None:
+        self.weight1 = Parameter(Initial((experts, size, inner), "normal", sqrt(2.0 / size)))
+        self.gelu = GELU()
+        self.weight2 = Parameter(Initial((experts, inner, size), "normal", sqrt(2.0 / inner)))
+
+    def construct(self, x: Operators) -> Tensor:
+        inner = self.gelu(ops.matmul(x, self.weight1))
+        return ops.matmul(inner, self.weight2)
+
+
+class MixtureOfExperts(Cell):
+    """Experts of whom each token of (N, S, H) goes to a few; what they give is weighted by its scores and added."""
+
+    def __init__(self, size: int, inner: int, experts: int, chosen: int, capacity: int) -> None:
+        self.router = Router(size, experts, chosen, capacity)
+        self.experts = Experts(experts, size, inner)
+        self.sizes = experts, capacity
+
+    def construct(self, x: Operators) -> Tensor:
+        batch, _, size = x.shape
+        experts, capacity = self.sizes
+        dispatch, combine = self.router(x)
+        tokens = ops.matmul(dispatch, x, transpose_a=True)  # (N, experts · capacity, H)
+        tokens = ops.transpose(ops.reshape(tokens, (batch, experts, capacity, size)), (1, 0, 2, 3))
+        found = self.experts(ops.reshape(tokens, (experts, batch * capacity, size)))
+        found = ops.transpose(ops.reshape(found, (experts, batch, capacity, size)), (1, 0, 2, 3))
+        return ops.matmul(combine, ops.reshape(found, (batch, experts * capacity, size)))
+
+
+class ExpertLayer(Cell):
+    """Attention and a mixture of experts, each added to its input and normalized."""
+
+    def __init__(self, size: int, heads: int, inner: int) -> None:
+        self.attention = Attention(size, heads)
+        self.norm1 = Norm(size)
+        self.moe = MixtureOfExperts(size, inner, experts=4, chosen=2, capacity=7)
+        self.norm2 = Norm(size)
+
+    def construct(self, x: Operators) -> Tensor:
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.moe(x))
+
+
+class MoETransformer(Cell):
+    """A Transformer encoder of one layer, whose feed-forward network is a mixture of 4 experts, on ids (N, 12)."""
+
+    def __init__(self, classes: int = 10) -> None:
+        self.embedding = Embedding(100, 32)
+        self.position = Parameter(Initial((12, 32), "normal", 0.5))
+        self.layer = ExpertLayer(32, 4, 32)
+        self.head = Dense(32, classes)
+
+    def construct(self, ids: Operators) -> Tensor:
+        x = self.embedding(ids) + self.position
+        x = self.layer(x)
+        return self.head(ops.mean(x, 1))
+
+
 class SequenceClassifier(Cell):
     """Two layers of LSTM on (N, 8, 20); the last state is classified."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.network import nn
-from workbench.network.models.networks import MLP, LeNet, ResNet, Transformer
+from workbench.network.models.networks import MLP, LeNet, MoETransformer, ResNet, Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +51,11 @@ def transformer_train() -> nn.Cell:
     return _step(Transformer(), lambda weights: nn.Adam(weights, 2e-3))
 
 
+def moe_train() -> nn.Cell:
+    """Small Transformer encoder with a mixture of experts, with Adam."""
+    return _step(MoETransformer(), lambda weights: nn.Adam(weights, 4e-3))
+
+
 def _patterns(shape: tuple[int, ...], count: int, seed: int, iteration: int) -> Batch:
     """Return a pattern of its class under noise for every sample, and the classes."""
     patterns = np.random.default_rng(7).standard_normal((CLASSES, *shape), np.float32)
@@ -73,5 +78,6 @@ TRAININGS: dict[str, tuple[Callable[[], nn.Cell], Batches]] = {
     "mlp_train": (mlp_train, partial(_patterns, (64,), 16)),
     "resnet_train": (resnet_train, partial(_patterns, (3, 32, 32), 8)),
     "transformer_train": (transformer_train, partial(_sequences, 16)),
+    "moe_train": (moe_train, partial(_sequences, 8)),
 }
 """Training step by name, and its batch for a seed and an iteration."""

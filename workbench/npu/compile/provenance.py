@@ -31,6 +31,9 @@ HCOM: dict[str, str] = {
 }
 """Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
 
+RANKS = "group_ranks"
+"""Attribute that says which ranks a group is; GE has the group's name alone, and asks the runtime."""
+
 TRACED: dict[str, str] = {
     new: old for table in (SETTLED, RENAMED, HCOM) for old, new in table.items()
 }
@@ -99,5 +102,5 @@ def _with_attributes(op: Op) -> Op:
 def _collective(op: Op) -> Op:
     """Return an operator in which ranks meet as the graph engine has it."""
     kind, given = HCOM[op.op_type], {**op.attrs, "reduction": op.attrs.get("op", "sum")}
-    attrs = {name: given[name] for name in OPS[kind].defaults if name in given}
+    attrs = {name: given[name] for name in (*OPS[kind].defaults, RANKS) if name in given}
     return replace(op, op_type=kind, attrs=attrs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.npu.faults.fault import outstanding
-from workbench.ops import COLLECTIVES
+from workbench.ops import COLLECTIVES, PARTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,10 +58,20 @@ def deliver_stale(
 def garble(
     fault: Fault, op: Op, given: Received, own: int, _before: Received | None
 ) -> list[Array]:
-    """Elements that the first peer gave are overwritten on the way."""
+    """Elements that the first peer gave are overwritten on the way: of those that get to this place."""
     peer = next((place for place in range(len(given)) if place != own), own)
-    wrong = fault.write(op, given[peer], outstanding(given[peer]))
+    wrong = given[peer].copy()
+    part = _part_for(op, wrong, own, len(given))
+    part[...] = fault.write(op, part, outstanding(wrong))
     return [wrong if place == peer else one for place, one in enumerate(given)]
+
+
+def _part_for(op: Op, array: Array, own: int, ranks: int) -> Array:
+    """Return the part of a peer's tensor that a place of a group gets: all of it, or one of equal parts."""
+    if op.op_type not in PARTING:
+        return array
+    part: Array = np.split(array, ranks, op.attrs.get("split_dim", 0))[own]
+    return part
 
 
 LINKS: dict[str, LinkKind] = {

@@ -46,6 +46,13 @@ def reduce_scatter(*inputs: Array, rounding: Rounding | None = None, **settings:
     return np.asarray(np.split(whole, settings.get("ranks", 1))[settings.get("rank", 0)])
 
 
+def all_to_all(*inputs: Array, split_dim: int, concat_dim: int, **settings: Any) -> Array:
+    """Lay together the rank's part of what every rank has, in the order of the ranks."""
+    _check(settings, "split_count")
+    ranks, rank = settings.get("ranks", 1), settings.get("rank", 0)
+    return np.concatenate([np.split(one, ranks, split_dim)[rank] for one in inputs], concat_dim)
+
+
 def broadcast(*inputs: Array, **settings: Any) -> list[Array]:
     """Return the tensors of the root."""
     root, ranks = settings["root_rank"], settings.get("ranks", 1)
@@ -67,7 +74,7 @@ def receive(*inputs: Array, **_: Any) -> Array:
     return inputs[0]
 
 
-def _check(settings: Mapping[str, Any]) -> None:
+def _check(settings: Mapping[str, Any], name: str = "rank_size") -> None:
     ranks = settings.get("ranks", 1)
-    if settings["rank_size"] != ranks:
-        raise GraphError("run/rank-size", ranks=ranks, got=settings["rank_size"])
+    if settings[name] != ranks:
+        raise GraphError("run/rank-size", ranks=ranks, got=settings[name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.core.tensors import TensorSpec
-from workbench.ops.definition import Call, OpDef, output_like, reject
+from workbench.ops.definition import Call, OpDef, one_axis, output_like, reject
 from workbench.ops.kernels import collective as kernels
 
 REDUCTIONS = ("sum", "max", "min", "prod")
@@ -29,6 +29,19 @@ def scattered_shapes(call: Call) -> tuple[TensorSpec, ...]:
     if rows % ranks:
         reject("graph/multiple", subject="rows of the input", of=ranks, got=rows)
     return output_like(call, (rows // ranks, *rest))
+
+
+def exchanged_shapes(call: Call) -> tuple[TensorSpec, ...]:
+    """Fewer along ``split_dim``, and more along ``concat_dim``: a part of every rank."""
+    shape, ranks = [*_rows(call)], _ranks(call, "split_count")
+    given, taken = (
+        one_axis(call.settings[name], len(shape), name) for name in ("split_dim", "concat_dim")
+    )
+    if shape[given] % ranks:
+        reject("graph/multiple", subject=f"size of dimension {given}", of=ranks, got=shape[given])
+    shape[given] //= ranks
+    shape[taken] *= ranks
+    return output_like(call, tuple(shape))
 
 
 def same_shapes(call: Call) -> tuple[TensorSpec, ...]:
@@ -61,10 +74,10 @@ def _rows(call: Call) -> tuple[int, ...]:
     return call.shape()
 
 
-def _ranks(call: Call) -> int:
-    ranks = call.settings["rank_size"]
+def _ranks(call: Call, name: str = "rank_size") -> int:
+    ranks = call.settings[name]
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        reject("graph/integer", subject="rank_size", least=1, got=ranks)
+        reject("graph/integer", subject=name, least=1, got=ranks)
     return int(ranks)
 
 
@@ -89,6 +102,12 @@ ROWS: dict[str, OpDef] = {
         scattered_shapes,
         defaults={"op": "sum", "rank_size": 1, **_OWN},
         kernel=kernels.reduce_scatter,
+    ),
+    "AlltoAll": OpDef(
+        "input_x",
+        exchanged_shapes,
+        defaults={"split_count": 1, "split_dim": 0, "concat_dim": 0, "group": WORLD},
+        kernel=kernels.all_to_all,
     ),
     "Broadcast": OpDef(
         "x",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from workbench.core.words import Message
 from workbench.dump.dump import Dump, Skipped
 from workbench.dump.index import index_of
 from workbench.run.parallel import Parallel
+from workbench.scale.layouts.exchanges import EXCHANGING, find_in_exchange
 from workbench.scale.layouts.files import LayoutRow, LayoutTable
 from workbench.scale.layouts.flat import flat_size, flat_starts, unflatten
 from workbench.scale.layouts.join import join_tensor
@@ -417,7 +418,10 @@ def join_each(
             continue
         known = golden is not None and key in golden.tensors
         whole = whole_array(golden, key) if known and golden else _reduced(job, key)
-        yield key, join_one(job, key, whole)
+        joined = join_one(job, key, whole)
+        if key.op_type in EXCHANGING and key.io == "output":
+            joined = replace(joined, findings=(*_exchange_findings(job, key), *joined.findings))
+        yield key, joined
 
 
 def find_on_ranks(
@@ -459,6 +463,18 @@ def _reduced(job: Job, key: TensorKey) -> Array | None:
     if one is None or one.row is None or not any(cut.partial for _, cut in one.row.layout.cuts):
         return None
     return join_one(job, given).array
+
+
+def _exchange_findings(job: Job, key: TensorKey) -> tuple[Finding, ...]:
+    """Return what is wrong with an exchange between ranks, by what they gave to it; nothing where that is not known."""
+    given, one = job.tensors.get(key._replace(io="input", slot=0)), job.tensors[key]
+    if given is None:
+        return ()
+    try:
+        sent, taken = _shards(given.records), _shards(one.records)
+    except WorkbenchError:
+        return ()
+    return tuple(find_in_exchange(sent, taken, _before(one, job) or {}, job.parallel))
 
 
 def _first_time(one: JobTensor) -> int:

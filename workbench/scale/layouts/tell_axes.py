@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from workbench.scale.layouts.files import LayoutTable
 
 _BETWEEN = ("Send", "Receive")
+_EXCHANGE = "alltoall"
+"""Part of the names of collectives by which ranks of ep exchange tokens, without regard of case."""
+
 _OF_GRADIENTS = ("grad", "Grad")
 """Parts of the names of collectives that data parallel ranks meet in."""
 
@@ -50,7 +53,11 @@ def tell_parallel(
     ranks = len(names)
     if ranks < 2 or sorted(names) != [*range(ranks)]:
         return None
-    left = [one for one in _ways(ranks) if _has_stages(one, names) and _has_groups(one, groups)]
+    left = [
+        one
+        for one in _ways(ranks)
+        if _has_experts(one, groups) and _has_stages(one, names) and _has_groups(one, groups)
+    ]
     met = {ranks for _, ranks in groups}
     left = [
         one for one in left if all(_is_met(one, axis, met) for axis in one.axes() if axis != "pp")
@@ -66,7 +73,18 @@ def _ways(ranks: int) -> Iterator[Parallel]:
     for tp in range(1, ranks + 1):
         for dp in range(1, ranks // tp + 1):
             if ranks % (tp * dp) == 0:
-                yield Parallel(tp=tp, dp=dp, pp=ranks // (tp * dp))
+                for ep in (one for one in range(1, dp + 1) if dp % one == 0):
+                    yield Parallel(tp=tp, dp=dp, pp=ranks // (tp * dp), ep=ep)
+
+
+def _has_experts(parallel: Parallel, groups: Collection[Group]) -> bool:
+    """Whether those that exchange tokens are the ranks along ep, if anybody does."""
+    met = {ranks for name, ranks in groups if _EXCHANGE in name.lower()}
+    if parallel.ep == 1 or not met:
+        return parallel.ep == 1 and not met
+    return all(
+        ranks[-1] < parallel.ranks and parallel.group(ranks[0], "ep") == ranks for ranks in met
+    )
 
 
 def _has_stages(parallel: Parallel, names: Mapping[int, Collection[str]]) -> bool:
@@ -80,7 +98,8 @@ def _has_stages(parallel: Parallel, names: Mapping[int, Collection[str]]) -> boo
 
 def _has_groups(parallel: Parallel, groups: Collection[Group]) -> bool:
     """Whether every group is all ranks along one axis or two."""
-    ways = (("tp",), ("dp",), ("tp", "dp"))
+    ways = [("tp",), ("dp",), ("tp", "dp")]
+    ways += [("ep",), ("edp",)] if parallel.ep > 1 else []
     try:
         return all(
             any(parallel.group(ranks[0], *axes) == ranks for axes in ways) for _, ranks in groups

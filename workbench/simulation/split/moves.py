@@ -1,8 +1,9 @@
-"""Moves of a sequence between ranks: the operators that make a cut dimension whole, and that cut it again.
+"""Moves between ranks: the operators that make a cut dimension whole, and that cut it again.
 
 An ``AllGather`` lays what ranks have one behind the other, a ``ReduceScatter`` adds up and leaves each rank its part,
 both along the first dimension. What cuts another one, or a stretch of it, stands there after a ``Reshape`` and a
-``Transpose``; pieces in zigzag order go back to their places by a ``Gather``, as in TransformerEngine.
+``Transpose``; pieces in zigzag order go back to their places by a ``Gather``, as in TransformerEngine. An ``AlltoAll``
+makes one dimension whole and cuts another.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Operand, Value
     from workbench.run.parallel import Parallel
     from workbench.simulation.split.lies import Cutting
+    from workbench.simulation.split.rules import Exchange
 
     Insert = Callable[[str, tuple[Operand, ...], TensorSpec, dict[str, Any], Lie], Value]
     """Put in an operator of a type, its operands, result and attributes; how the result lies."""
@@ -40,6 +42,22 @@ def zigzag_places(cut: Cutting, ranks: int) -> tuple[int, ...]:
     (0, 3, 1, 2)
     """
     return tuple(piece for place in range(ranks) for piece in pieces_of(cut, ranks, place))
+
+
+def exchange(
+    insert: Insert, parallel: Parallel, value: Value, spec: TensorSpec, exchange: Exchange, lie: Lie
+) -> Value:
+    """Send tokens to the ranks of their experts, or back; ``lie`` is how the result lies.
+
+    An ``AlltoAll``, as between the redistributions of MindSpore and in Megatron-LM's dispatcher: a rank of ep has
+    tokens of its own, so that gathering those of all would make it hold and compute what it does not need.
+    """
+    ranks, shape = parallel.ep, [*(spec.shape or ())]
+    attrs = {"split_count": ranks, "split_dim": exchange.given, "concat_dim": exchange.taken}
+    shape[exchange.given] //= ranks
+    shape[exchange.taken] *= ranks
+    made = spec._replace(shape=tuple(shape))
+    return insert("AlltoAll", (value,), made, {**attrs, "group": "ep"}, lie)
 
 
 class Move:

@@ -11,16 +11,19 @@ from workbench.graph.graph import Bundle, Const, Op, Param, Value
 from workbench.graph.rewrite import map_operands
 from workbench.ops import COLLECTIVES, bind
 from workbench.simulation.split.lies import Cutting, Lie
-from workbench.simulation.split.moves import MOVE, Move
+from workbench.simulation.split.moves import MOVE, Move, exchange
 from workbench.simulation.split.rules import (
     SHAPED,
+    Exchange,
     Place,
+    exchange_of,
+    exchanged,
     factors_of,
     place_outputs,
     refuse,
     share_ranks,
 )
-from workbench.simulation.split.weights import is_tokens, lie_of, sequence_of
+from workbench.simulation.split.weights import has_experts, is_tokens, lie_of, sequence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,6 +121,11 @@ class _Placing:
         factors = [one for one in bind(op).tensors if not isinstance(one, Const)]
         while True:
             place = self._place(number, [taken[one] for one in factors])
+            sent = exchange_of(place)
+            if sent is not None:
+                one = factors[sent.which]
+                taken[one] = self._exchanged(taken[one], place, sent, number)
+                continue
             moved = _to_gather(place)
             if moved is None:
                 return taken
@@ -158,6 +166,18 @@ class _Placing:
             move = Move(self._insert(number, value), self.parallel, dim, cut)
             self._gathered[key] = move.gather(value, spec, Lie(tuple(axes)))
         return self._gathered[key]
+
+    def _exchanged(self, value: Operand, place: Place, sent: Exchange, number: int) -> Value:
+        """Send a factor to the ranks of experts, or back; once for all who read it."""
+        lie = exchanged(place, sent)
+        if not isinstance(value, Value):
+            refuse(place, (Cutting("ep"),))
+        if (value, "ep") not in self._gathered:
+            shape = place.shapes[sent.which]
+            _check_sizes(place.op.name, shape, lie, self.parallel)
+            insert, spec = self._insert(number, value), self._spec(value)
+            self._gathered[value, "ep"] = exchange(insert, self.parallel, value, spec, sent, lie)
+        return self._gathered[value, "ep"]
 
     def _spec(self, value: Value | Param) -> TensorSpec:
         """Return the spec of a rank's part."""
@@ -361,6 +381,8 @@ def place_network(graph: Graph, parallel: Parallel) -> Placed:
     """Cut a traced network for the axes of a job; raises GraphError for an operator that cannot be cut so."""
     if sequence_of(parallel) and not any(map(is_tokens, graph.parameters)):
         raise GraphError("simulation/split-sequence", got=graph.name)
+    if parallel.ep > 1 and not has_experts(graph.parameters):
+        raise GraphError("simulation/split-experts", got=graph.name)
     placing = _Placing(graph, parallel)
     for parameter, lie in zip(graph.parameters, placing.parameters, strict=True):
         _check_sizes(parameter.name, parameter.spec.shape or (), lie, parallel)

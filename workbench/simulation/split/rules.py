@@ -174,6 +174,59 @@ def factors_of(place: Place) -> Factors:
     )
 
 
+class Exchange(NamedTuple):
+    """A factor of a product that goes from where tokens are to where experts are, or back.
+
+    Of factor ``which`` the ranks of ep get all of dimension ``taken`` for a part of dimension ``given``.
+    """
+
+    which: int
+    given: int
+    taken: int
+    there: bool
+
+
+def exchange_of(place: Place) -> Exchange | None:
+    """Return the factor of a product that has to be exchanged: tokens where the other one is of experts, or back.
+
+    Experts are the stack of products whose weights ep cuts; what is added up over tokens has to lie with them.
+    """
+    factors = place.lies[:2]
+    stacks = [dict(_dims_of(one.axes[:-2])) for one in factors]
+    for which, own in enumerate(factors):
+        dims, given = dict(_dims_of(own.axes)), stacks[1 - which].get("ep")
+        if given is not None and "ep" not in dims and "dp" in dims:
+            return Exchange(which, given, dims["dp"], there=True)
+    for which, own in enumerate(factors):
+        dims, given = dict(_dims_of(own.axes)), stacks[1 - which].get("dp")
+        if given is not None and "ep" in dims and "dp" not in dims:
+            return Exchange(which, given, dims["ep"], there=False)
+    return None
+
+
+def exchanged(place: Place, exchange: Exchange) -> Lie:
+    """Return how a factor lies that was exchanged; refuses one of which more is cut than that."""
+    axes = [*place.lies[exchange.which].axes]
+    tokens: Cuts = (Cutting("dp"),)
+    experts: Cuts = (Cutting("ep"),)
+    left: Cuts = (Cutting("edp"),) if place.parallel.size("edp") > 1 else ()
+    whole: Cuts = ()
+    before, after = (whole, tokens), (experts, left)
+    if not exchange.there:
+        before, after = (left, experts), (tokens, whole)
+    if (axes[exchange.given], axes[exchange.taken]) != before:
+        refuse(place, experts)
+    axes[exchange.given], axes[exchange.taken] = after
+    return Lie(tuple(axes))
+
+
+def _dims_of(axes: Sequence[Cuts]) -> Iterator[tuple[str, int]]:
+    """Yield the axes that cut, and the number of the dimension of each."""
+    for number, cuts in enumerate(axes):
+        for cut in cuts:
+            yield cut.axis, number
+
+
 def share_ranks(one: Cuts, other: Cuts, parallel: Parallel) -> bool:
     """Whether the same ranks cut both."""
     own = ({parallel.own(axis) for axis in names_of([cuts])} for cuts in (one, other))
@@ -186,8 +239,9 @@ def product(place: Place) -> tuple[Lie, ...]:
     rows, inner, other, columns = (cuts for cuts, _ in factors_of(place))
     if inner != other or share_ranks(rows, columns, place.parallel):
         refuse(place, inner or other or rows)
-    batch = merge(place, [a[:-2], b[:-2]]) if len(a) > 2 else ()
-    return (Lie((*batch, rows, columns), names_of([inner])),)
+    if a[:-2] != b[:-2]:
+        refuse(place, next(filter(None, (*a[:-2], *b[:-2])), ()))
+    return (Lie((*a[:-2], rows, columns), names_of([inner])),)
 
 
 def like_first(place: Place) -> tuple[Lie, ...]:
@@ -209,6 +263,21 @@ def along_last(place: Place) -> tuple[Lie, ...]:
     if axes[-1]:
         refuse(place, axes[-1])
     return tuple(Lie(axes[: len(spec.shape or ())]) for spec in place.op.outputs)
+
+
+def cumulative(place: Place) -> tuple[Lie, ...]:
+    """As the first input, whose dimension no axis may cut along which it is computed."""
+    axis = place.settings["axis"]
+    if place.lies[0].axes[axis]:
+        refuse(place, place.lies[0].axes[axis])
+    return like_first(place)
+
+
+def one_hot(place: Place) -> tuple[Lie, ...]:
+    """As the indices, with a new dimension that is whole."""
+    axes = place.lies[0].axes
+    at = place.settings["axis"] % (len(axes) + 1)
+    return (Lie((*axes[:at], (), *axes[at:])),)
 
 
 def summed_to_last(place: Place, axes: tuple[Cuts, ...]) -> Lie:
@@ -278,7 +347,8 @@ def loss(place: Place) -> tuple[Lie, ...]:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
-        ("Add", "Sub", "Mul", "RealDiv", "AddN", "GeLU", "GeLUGrad", "ReLU", "ReluGrad", "Cast"), elementwise
+        ("Add", "Sub", "Mul", "RealDiv", "Div", "Neg", "AddN", "GeLU", "GeLUGrad", "ReLU", "ReluGrad", "Cast"),
+        elementwise,
     ),
     **dict.fromkeys(("Assign", "AssignAdd", "Adam", "SGD", "ApplyMomentum"), update),
     "BiasAdd": bias_added,
@@ -290,6 +360,9 @@ RULES: dict[str, Rule] = {
     "BiasAddGrad": bias_gradient,
     "Softmax": along_last,
     "LayerNorm": along_last,
+    "TopK": along_last,
+    "CumSum": cumulative,
+    "OneHot": one_hot,
     "LayerNormGrad": norm_gradient,
     "ReduceSum": reduction,
     "ReduceMean": reduction,

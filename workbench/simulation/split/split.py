@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from workbench.run.parallel import Parallel
     from workbench.simulation.split.lies import Lie
 
-UNSPLIT = ("ep",)
-"""Axes that the simulation does not cut networks by."""
-
 _SANITIZED = re.compile(r"[/\\. ]")
 
 
@@ -139,7 +136,7 @@ def file_name(name: str) -> str:
 
 def _with_groups(op: Op, parallel: Parallel, rank: int) -> Op:
     """Return a collective with the ranks that meet in it; other operators as they are."""
-    if op.op_type in ("AllReduce", *MEETINGS):
+    if op.op_type in ("AllReduce", "AlltoAll", *MEETINGS):
         ranks = parallel.group(rank, str(op.attrs["group"]))
         group = {"group": group_name(ranks), "group_ranks": "-".join(map(str, ranks))}
         return replace(op, attrs={**op.attrs, **group})
@@ -165,11 +162,8 @@ def split_network(network: Network, parallel: Parallel) -> SplitNetwork:
 
     Raises GraphError for control flow, an axis that networks are not cut by, an operator or a size that cannot be cut.
     """
-    for axis in UNSPLIT:
-        if parallel.size(axis) > 1:
-            raise GraphError(
-                "simulation/split-axis", got=axis, known=["tp", "sp", "cp", "pp", "dp"]
-            )
+    if parallel.ep > 1 and not _has_neighbors(parallel):
+        raise GraphError("simulation/split-ep", got=str(parallel))
     if parallel.sp not in (1, parallel.tp):
         raise GraphError("simulation/split-sp", got=parallel.sp)
     if isinstance(network, ControlFlow):
@@ -181,6 +175,16 @@ def split_network(network: Network, parallel: Parallel) -> SplitNetwork:
         _stage_graph(network, placed, stages, stage, parallel) for stage in range(parallel.pp)
     ]
     return SplitNetwork(network, parallel, placed, tuple(graphs))
+
+
+def _has_neighbors(parallel: Parallel) -> bool:
+    """Whether the ranks of ep are neighbors among those of dp: a place of dp is one of edp, and in it one of ep."""
+    places = [parallel.coordinates(rank) for rank in range(parallel.ranks)]
+    others = [parallel.coordinates(rank, experts=True) for rank in range(parallel.ranks)]
+    return parallel.cp == 1 and all(
+        at["dp"] == at["edp"] * parallel.ep + at["ep"] and at["tp"] == other["tp"]
+        for at, other in zip(places, others, strict=True)
+    )
 
 
 def _stage_graph(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from workbench.simulation.split.lies import Cutting, Lie, ranks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from workbench.graph.graph import Parameter
     from workbench.run.parallel import Parallel
     from workbench.simulation.split.lies import Cuts
@@ -28,6 +30,9 @@ WEIGHTS: dict[str, tuple[str, ...]] = {
     # rows: the second of two products, whose results are parts of sums
     "*attention.output.weight": ("", "tp"),
     "*dense2.weight": ("", "tp"),
+    # experts: each rank of ep has some, whose products tensor parallelism cuts like those above
+    "*experts.weight1": ("ep", "", "tp"),
+    "*experts.weight2": ("ep", "tp", ""),
     # the sequence: tokens have their places where they are
     "*position": (SEQUENCE, ""),
 }
@@ -38,6 +43,12 @@ def sequence_of(parallel: Parallel) -> Cuts:
     """Return what cuts a sequence: context parallelism, and sequence parallelism inside of it."""
     cuts = [Cutting("cp", zigzag=parallel.zigzag)] if parallel.cp > 1 else []
     return (*cuts, *([Cutting("sp")] if parallel.sp > 1 else []))
+
+
+def has_experts(parameters: Iterable[Parameter]) -> bool:
+    """Whether some of the weights are of experts."""
+    patterns = [pattern for pattern, axes in WEIGHTS.items() if "ep" in axes]
+    return any(fnmatchcase(one.name, pattern) for one in parameters for pattern in patterns)
 
 
 def is_tokens(parameter: Parameter) -> bool:
@@ -63,9 +74,10 @@ def lie_of(parameter: Parameter, parallel: Parallel) -> Lie:
 def _shared(lie: Lie, shape: tuple[int, ...], parallel: Parallel) -> Lie:
     """Cut the rows of a weight by data parallelism, too, where that is asked for and possible.
 
-    So does MindSpore's parallel optimizer (``enable_parallel_optimizer``); what has no such rows is on all ranks.
+    So does MindSpore's parallel optimizer (``enable_parallel_optimizer``); what has no such rows is on all ranks. The
+    ranks that hold an expert are not those of data parallelism: each has it whole.
     """
-    if not parallel.zero or parallel.dp == 1 or not shape or shape[0] == 1:
+    if not parallel.zero or parallel.dp == 1 or not shape or shape[0] == 1 or "ep" in lie.names:
         return lie
     if any(size % ranks_of(cuts, parallel) for size, cuts in zip(shape, lie.axes, strict=True)):
         return lie
