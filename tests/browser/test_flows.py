@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.face.jupyter_lab import RUN_CODE, Reader, python
+from kit.face.jupyter_lab import RUN_CODE, Guest, python
 from kit.face.pages import (
     GUILTY,
     OUTPUT,
@@ -38,10 +38,10 @@ measuring.measure_pair = slow"""
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
     permissions = ["clipboard-read", "clipboard-write"]
-    reader = Reader(chromium, lab, lab.write("flows/flows.ipynb", CELLS), permissions=permissions)
+    reader = Guest(chromium, lab, lab.write("flows/flows.ipynb", CELLS), permissions=permissions)
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 class TestSettings:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.face.jupyter_lab import RUN_CODE, Reader
+from kit.face.jupyter_lab import RUN_CODE, Guest
 from kit.face.pages import (
     FAULT,
     GUILTY,
@@ -39,10 +39,10 @@ def notebook(lab):
 def user(chromium, lab, notebook):
     """One person, whose page the tests use in their order."""
     permissions = ["clipboard-read", "clipboard-write"]
-    reader = Reader(chromium, lab, notebook, permissions=permissions)
+    reader = Guest(chromium, lab, notebook, permissions=permissions)
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def progress(page):
