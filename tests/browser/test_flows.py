@@ -266,6 +266,7 @@ class TestModels:
         assert told == "('batch=2',) (2, 3)"
 
 
+@pytest.mark.exhaustive  # every run does so with an explorer, test_explorer_lab.py, and closes every panel in tests/ui
 @pytest.mark.criterion(18)
 def test_run_twice_there_is_one_shell_and_closed_it_leaves_nothing(user, lab):
     """In another notebook beside the first, whose tests have ended."""

@@ -57,6 +57,7 @@ def test_a_setting_of_the_form_shows_in_the_code_and_in_python(user):
     )
 
 
+@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_a_wrong_field_is_told_beside_it_and_nothing_can_run(user):
     page = user.page
@@ -79,6 +80,7 @@ def test_an_error_in_a_handler_is_an_alert_and_the_panel_works_on(user):
     alert(page, "ui/nothing-to-match").wait_for()
 
 
+@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_a_run_shows_progress_and_another_cell_answers_until_it_is_cancelled(user):
     page = user.page
@@ -91,6 +93,7 @@ def test_a_run_shows_progress_and_another_cell_answers_until_it_is_cancelled(use
     status(page, "ui/nothing-kept", "ui/run-cancelled")
 
 
+@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_twenty_thousand_steps_are_no_flood_of_messages(user):
     code = (
@@ -104,6 +107,7 @@ def test_twenty_thousand_steps_are_no_flood_of_messages(user):
 @pytest.mark.criterion(19)
 def test_the_next_run_ends_with_the_verdict_and_the_code_of_it(user):
     page = user.page
+    tab(page, "ui/run")
     fill(page, "ui/iterations", "1")
     fill(page, "ui/faults", FAULT)
     button(page, "ui/run-comparison").click()
