@@ -8,6 +8,7 @@ import pytest
 from kit.build.jobs import PRODUCT, write_job
 from kit.face.jupyter_lab import Guest, python
 from kit.face.pages import GRAVE, faults_of_access
+from kit.face.screen import label
 from workbench.core.words import Message
 from workbench.scale.heatmap import COLORS, STATES
 from workbench.scale.job import JobResult
@@ -208,3 +209,24 @@ def test_a_long_job_scrolls_to_the_chosen_unit(pages, tmp_path):
         assert told(page) != before
         assert page.evaluate(CHOSEN_IS_SEEN), key
     assert pages.leave() == []
+
+
+def test_a_click_on_the_panel_turns_the_others_to_the_unit(chromium, lab, result):
+    cells = (
+        f"import workbench as wb\nbench = wb.Workbench('mindspore-o0o1', 'mlp', job={str(result)!r}, panel='job')",
+        "bench.form()",
+    )
+    reader = Guest(chromium, lab, lab.write("job/panel.ipynb", cells))
+    page = reader.page
+    assert lab.run_all(page) == []
+    page.locator(MAP).wait_for()
+    page.locator(MAP).click(position=cell(page, 1, 1))
+    page.locator(OPENED).wait_for()
+    page.screenshot(path=lab.root / "job-panel.png")
+    page.get_by_role("tab", name=label("ui/divergence"), exact=True).click()
+    page.locator(".wbx[data-ready]:visible").wait_for()
+    assert page.locator(".wbx-details h3:visible").inner_text() == PRODUCT
+    code = python(page, "print(bench.comparison.to_code())", keep=False)
+    assert "comparison = job.comparison(1, 1)" in code
+    page.screenshot(path=lab.root / "job-panel-divergence.png")
+    reader.leave()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -122,12 +124,20 @@ def test_no_judging_number_stands_outside_the_limits():
     assert found == {name: set(stay.split()) for name, stay in STAY.items()}
 
 
+@cache
+def that_name_limits() -> dict[Path, ast.Module]:
+    """The modules in which the name of a limit stands, parsed."""
+    named = re.compile("|".join(one.name for one in fields(Limits)))
+    texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    return {path: ast.parse(text) for path, text in texts.items() if named.search(text)}
+
+
 def read_in() -> dict[str, set[str]]:
     """Limit → rooms that read it."""
     names, found = {one.name for one in fields(Limits)}, {}
-    for path in PACKAGE.rglob("*.py"):
+    for path, tree in that_name_limits().items():
         first, *rest = path.relative_to(PACKAGE).with_suffix("").parts
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in names:
                 found.setdefault(node.attr, set()).add(rest[0] if first == "comparison" else first)
     return found
@@ -179,8 +189,7 @@ SHARED = {"cache", "lru_cache"}
 def test_each_limit_is_read_of_the_running_comparison():
     """Inside of functions alone, as ``limits().name``, and nothing is kept of it for the next comparison."""
     wrong = []
-    for path in PACKAGE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in that_name_limits().items():
         functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.Lambda)]
         reads = [(one, function) for function in functions for one in limit_reads(function)]
         inside = {one for one, _ in reads}

@@ -80,22 +80,32 @@ def fails() -> None:
         raise KeyError
 
 
-def test_what_there_was_is_left_out_of_the_search_until_the_stage_ends():
+COUNT = gc.get_freeze_count
+
+
+@pytest.fixture
+def unfrozen(monkeypatch):
+    """Nothing is frozen, and what is can be counted; after the test it is as `conftest.py` left it."""
+    monkeypatch.setattr(gc, "get_freeze_count", COUNT)
     gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("unfrozen")
+def test_what_there_was_is_left_out_of_the_search_until_the_stage_ends():
     with Stages()("measure"):
         assert gc.isenabled()
         assert gc.get_freeze_count()
     assert not gc.get_freeze_count()
 
 
+@pytest.mark.usefixtures("unfrozen")
 def test_what_somebody_else_has_frozen_stays_so():
     gc.freeze()
-    try:
-        with Stages()("measure"):
-            pass
-        assert gc.get_freeze_count()
-    finally:
-        gc.unfreeze()
+    with Stages()("measure"):
+        pass
+    assert gc.get_freeze_count()
 
 
 def test_the_search_for_garbage_goes_on_whatever_happens():

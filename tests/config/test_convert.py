@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from kit.cases import thinned
 from kit.words import misconfigured
 from workbench import config as surfaces
 from workbench.config.config import of_example
@@ -66,7 +67,8 @@ def examples(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("other", NAMES)
 def test_every_accepted_form_converts_and_passes_or_says_why(name, other):
-    for config, context in examples(name):
+    """Each day a third of the forms of every pair, another third for each other surface."""
+    for config, context in thinned(examples(name), 3, NAMES.index(other)):
         conversion = config.convert(other, context)
         result = conversion.config
         assert result.surface.name == other

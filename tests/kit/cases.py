@@ -72,6 +72,16 @@ def nightly(cases, daily):
     return [case if _values(case) in daily else _exhaustive(case) for case in cases]
 
 
+def is_nightly():
+    """Whether this is the nightly run."""
+    return settings.default.max_examples >= settings.get_profile("nightly").max_examples
+
+
+def thinned(cases, every, first=0):
+    """Of cases that make one test, every so many from the ``first`` on; the nightly run takes all."""
+    return cases if is_nightly() else cases[first % every :: every]
+
+
 def _values(case):
     """Values of a case: a parameter of pytest with marks of its own, a tuple, or a single value."""
     if hasattr(case, "marks"):

@@ -7,7 +7,7 @@ import statistics
 
 import numpy as np
 
-from kit.oracle.differences import blamed, moved
+from kit.oracle.differences import blamed_linearly, moved
 from kit.oracle.loops import IMAGE, numbers, pair_of, whole, windows
 from kit.oracle.operator_case import OperatorCase
 from kit.oracle.slopes import GradientCase, anywhere
@@ -104,10 +104,10 @@ def linear(place, old, new, settings):
     return [(low, 1 - (where - low)), (min(low + 1, old - 1), where - low)]
 
 
-def pool_gradient(combine, step):
+def linear_pool_gradient(combine):
     def oracle(inputs, settings):
         x, _, dout = inputs
-        return [blamed(lambda a: pool(combine)([a], settings), [x], 0, [dout], step)]
+        return [blamed_linearly(lambda a: pool(combine)([a], settings), x.shape, [dout])]
 
     return oracle
 
@@ -211,7 +211,7 @@ CASES = {
         by_differences=True,
     ),
     "AvgPoolGrad": OperatorCase(
-        pool_gradient(statistics.fmean, step=1.0),
+        linear_pool_gradient(statistics.fmean),
         [
             _pooled(IMAGE, kernel_size=(2, 2), strides=(2, 2), pad_mode="valid"),
             _pooled(IMAGE, kernel_size=(3, 3), strides=(2, 1), pad_mode="same"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,12 @@ from workbench.scale import engine, run
 from workbench.scale.compare_job import compare_job, read_job
 from workbench.scale.job import JobResult
 from workbench.scale.tables import COLUMNS
+
+
+@pytest.fixture
+def done(job, tmp_path):
+    """The folder of a copy of the job, to damage and go on in."""
+    return Path(shutil.copytree(job.folder, tmp_path / "r"))
 
 
 @pytest.fixture(scope="module")
@@ -75,34 +82,27 @@ def test_a_unit_is_compared_in_full_on_request(job):
 # --- going on ----------------------------------------------------------------------------------
 
 
-def test_what_is_done_is_not_compared_again(trees, client, tmp_path, monkeypatch):
-    out = tmp_path / "r"
-    compare_job(trees["wrong"], trees["golden"], out=out, client=client)
-    before = contents(out)
-    (out / "units/rank_00000/iteration_0000001.parquet").unlink()
+def test_what_is_done_is_not_compared_again(trees, client, job, done, monkeypatch):
+    (done / "units/rank_00000/iteration_0000001.parquet").unlink()
     counted = []
     real = run.compare_unit
     monkeypatch.setattr(
         run, "compare_unit", lambda unit, *a: counted.append(unit) or real(unit, *a)
     )
-    compare_job(trees["wrong"], trees["golden"], out=out, client=client)
+    compare_job(trees["wrong"], trees["golden"], out=done, client=client)
     assert [(one.rank, one.iteration) for one in counted] == [(0, 1)]
-    assert contents(out) == before
+    assert contents(done) == contents(Path(job.folder))
 
 
-def test_a_damaged_file_of_a_unit_is_made_again(trees, client, tmp_path):
-    out = tmp_path / "r"
-    compare_job(trees["wrong"], trees["golden"], out=out, client=client)
-    before = contents(out)
-    path = out / "units/rank_00002/iteration_0000000.parquet"
+def test_a_damaged_file_of_a_unit_is_made_again(trees, client, job, done):
+    path = done / "units/rank_00002/iteration_0000000.parquet"
     path.write_bytes(path.read_bytes()[:-100] + bytes(100))
-    (out / "units/.1-2.partial").write_bytes(b"left")
-    compare_job(trees["wrong"], trees["golden"], out=out, client=client)
-    assert contents(out) == before
+    (done / "units/.1-2.partial").write_bytes(b"left")
+    compare_job(trees["wrong"], trees["golden"], out=done, client=client)
+    assert contents(done) == contents(Path(job.folder))
 
 
-def test_a_job_that_was_interrupted_leaves_a_result_and_goes_on(trees, client, tmp_path):
-    whole = compare_job(trees["wrong"], trees["golden"], out=tmp_path / "w", client=client)
+def test_a_job_that_was_interrupted_leaves_a_result_and_goes_on(trees, client, job, tmp_path):
 
     def stop(done, total, name):
         if done > total / 2:
@@ -117,8 +117,8 @@ def test_a_job_that_was_interrupted_leaves_a_result_and_goes_on(trees, client, t
     assert left.verdict in ("incomplete", "fail")
     assert 0 < sum(one.state == "done" for one in left.units) < 6
     found = compare_job(trees["wrong"], trees["golden"], out=tmp_path / "r", client=client)
-    assert found.units == whole.units
-    assert contents(tmp_path / "r") == contents(tmp_path / "w")
+    assert found.units == job.units
+    assert contents(tmp_path / "r") == contents(Path(job.folder))
 
 
 def test_the_folder_of_another_job_is_refused(trees, client, job, tmp_path):
@@ -149,21 +149,24 @@ def test_a_unit_that_fails_three_times_is_a_row_with_the_reason(
         return real(unit, *rest)
 
     monkeypatch.setattr(run, "compare_unit", fail)
-    found = compare_job(trees["clean"], trees["golden"], out=tmp_path / "r", client=client)
+    few = {"out": tmp_path / "r", "client": client, "ranks": "1,2", "iterations": "1"}
+    found = compare_job(trees["clean"], trees["golden"], **few)
     assert len(tried) == engine.FAILURES == 3
     assert found.verdict == "incomplete"
     (one,) = [one for one in found.units if one.state == "failed"]
     assert one.place == (2, 1)
     assert said in one.reason
     monkeypatch.undo()
-    again = compare_job(trees["clean"], trees["golden"], out=tmp_path / "r", client=client)
+    again = compare_job(trees["clean"], trees["golden"], **few)
     assert again.verdict == "pass"
 
 
 def test_what_one_side_lacks_makes_it_incomplete(trees, client, tmp_path):
     shutil.copytree(trees["clean"], tmp_path / "t")
     shutil.rmtree(tmp_path / "t/rank_2")
-    found = compare_job(tmp_path / "t", trees["golden"], out=tmp_path / "r", client=client)
+    found = compare_job(
+        tmp_path / "t", trees["golden"], out=tmp_path / "r", client=client, ranks="1,2"
+    )
     assert (found.verdict, len(found.missing)) == ("incomplete", 2)
 
 
@@ -205,12 +208,11 @@ def test_a_unit_is_compared_again_with_the_settings_of_its_job(trees, client, tm
 
 
 @pytest.mark.parametrize("change", [{"settings": "0"}, {"given": {}}, {"given": {"layouts": 5}}])
-def test_a_unit_whose_settings_are_not_what_they_were_is_not_compared_again(job, tmp_path, change):
-    out = shutil.copytree(job.folder, tmp_path / "r")
-    plan = json.loads((out / "plan.json").read_text())
-    (out / "plan.json").write_text(json.dumps(plan | change))
+def test_a_unit_whose_settings_are_not_what_they_were_is_not_compared_again(done, change):
+    plan = json.loads((done / "plan.json").read_text())
+    (done / "plan.json").write_text(json.dumps(plan | change))
     with refused("job/no-dumps", WorkbenchError):
-        read_job(out).comparison(1, 1)
+        read_job(done).comparison(1, 1)
 
 
 @pytest.mark.parametrize(

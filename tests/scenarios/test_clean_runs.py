@@ -1,9 +1,12 @@
 """A healthy device is never blamed: every kind of rounding that a network may get, judged."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.cases import each_once, nightly
 from kit.evidence import defects
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
@@ -83,8 +86,19 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize(("device", "mode"), CASES, ids=str)
+BY_TURNS = [
+    pytest.param(
+        *(name, *case),
+        marks=() if (place - number) % len(GRAPHS) == 0 else pytest.mark.exhaustive,
+        id=f"{name}-{case[0]}-{case[1]}",
+    )
+    for place, case in enumerate(CASES)
+    for number, name in enumerate(GRAPHS)
+]
+"""Every mode of every device with a network, another one in turn; the nightly run takes all."""
+
+
+@pytest.mark.parametrize(("name", "device", "mode"), BY_TURNS)
 def test_a_clean_run_is_not_blamed(name, device, mode, golden, tmp_path):
     graph = GRAPHS[name]
     settings = {"device": device, "precision_mode": mode}
@@ -116,8 +130,15 @@ def test_a_cast_to_bfloat16_is_not_blamed_for_a_file_of_float32(golden, tmp_path
     assert not defects(found)
 
 
-@pytest.mark.parametrize("surface", ["mindspore-o0o1", "tensorflow"])
-@pytest.mark.parametrize("kind", ["wrong-sign", "stale-output", "wrong-layout-lanes", "nan-output"])
+OF_EIGHT_BITS = [
+    *product(
+        ("wrong-sign", "stale-output", "wrong-layout-lanes", "nan-output"),
+        ("mindspore-o0o1", "tensorflow"),
+    )
+]
+
+
+@pytest.mark.parametrize(("kind", "surface"), nightly(OF_EIGHT_BITS, each_once(OF_EIGHT_BITS)))
 def test_what_is_wrong_in_a_run_of_eight_bits_is_found_all_the_same(
     kind, surface, golden, tmp_path
 ):

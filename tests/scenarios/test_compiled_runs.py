@@ -148,18 +148,18 @@ FC1 = "Default/fc1-Dense"
 FUSED = f"{FC1}/MatMul-op0Default/relu-ReLU/ReLU-op2"
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        (f"scaled-output:{FC1}/MatMul-op0:1.2", "own-error"),
-        (f"scaled-output:{FC1}/BiasAdd-op0:1.2", "own-error"),
-        ("scaled-output:Default/relu-ReLU/ReLU-op2:1.2", "own-error"),
-        ("nan-output:Default/relu-ReLU/ReLU-op2", "non-finite"),
-        (f"wrong-weight-element:{FC1}/MatMul-op0:400", "parameter"),
-    ],
-)
-@pytest.mark.parametrize("surface", ["mindspore-ge", "acl"])
-def test_a_fault_inside_is_found_at_the_kernel(tmp_path, golden, fault, kind, surface):
+INSIDE = {
+    f"scaled-output:{FC1}/MatMul-op0:1.2": "own-error",
+    f"scaled-output:{FC1}/BiasAdd-op0:1.2": "own-error",
+    "scaled-output:Default/relu-ReLU/ReLU-op2:1.2": "own-error",
+    "nan-output:Default/relu-ReLU/ReLU-op2": "non-finite",
+    f"wrong-weight-element:{FC1}/MatMul-op0:400": "parameter",
+}
+
+
+@pytest.mark.parametrize(("fault", "surface"), by_turns(INSIDE, ("mindspore-ge", "acl")))
+def test_a_fault_inside_is_found_at_the_kernel(tmp_path, golden, fault, surface):
+    kind = INSIDE[fault]
     tree = target(load_graph("lenet"), tmp_path / "t", surface, faults=[fault])
     found = wb.compare(tree, golden["lenet"])
     assert found.verdict == "fail"

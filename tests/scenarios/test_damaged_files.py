@@ -1,6 +1,6 @@
 """Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
 
-Every run gives each reader eight and takes one tree of every kind; the nightly run as many again and two
+Every run gives each reader five and takes one tree of every kind; the nightly run as many again and two
 more trees; ``make mutations`` gives ten thousand to each, and two thousand damaged trees of every kind.
 """
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 FILES = int(os.environ.get("MUTATIONS", "15"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-FEW = dict.fromkeys(READERS, 8) | dict.fromkeys(TREES, 1)
+FEW = dict.fromkeys(READERS, 5) | dict.fromkeys(TREES, 1)
 """How many of them every run takes: the first; with ``MUTATIONS`` all of them are one case."""
 
 

@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from kit.build.runs import rehearse
 from kit.build.traced_networks import FLOWS
+from kit.cases import each_once, nightly
 from kit.commands import status
 from kit.evidence import the
 from kit.words import refused
@@ -84,11 +85,9 @@ def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
         ours = tensors_of(tree, iteration, graph)
         theirs = Counter((kind, io, slot) for kind, io, slot, _ in rows)
         assert {key: len(found) for key, found in ours.items()} == theirs, folder
+        arrays = {key: [one.source.array().ravel() for one in found] for key, found in ours.items()}
         for kind, io, slot, values in rows:
-            near = [
-                np.allclose(record.source.array().ravel(), values, 1e-5, 1e-6)
-                for record in ours[kind, io, slot]
-            ]
+            near = (np.allclose(one, values, 1e-5, 1e-6) for one in arrays[kind, io, slot])
             assert any(near), (folder, kind, io, slot)
 
 
@@ -108,8 +107,10 @@ def test_devices_have_what_comes_from_other_graphs_and_a_cpu_has_not(tmp_path):
     assert len(tensors_of(npu, 0, 2)["MatMul", "input", 0]) == 3
 
 
-@pytest.mark.parametrize("case", FLOWS)
-@pytest.mark.parametrize(("surface", "device"), SURFACES)
+CLEAN = [(case, *place) for place in SURFACES for case in FLOWS]
+
+
+@pytest.mark.parametrize(("case", "surface", "device"), nightly(CLEAN, each_once(CLEAN)))
 def test_clean_runs_do_not_fail(tmp_path, case, surface, device):
     golden = dumped(tmp_path / "golden", case)
     target = dumped(tmp_path / "target", case, surface, device)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.cases import each_once, nightly
 from kit.evidence import clauses, defects, diverges
 from kit.words import check_said, refused
 from workbench import nn
@@ -221,8 +222,14 @@ def test_a_check_in_a_later_graph_is_foretold_as_the_device_makes_it():
     assert not any("AllFinite" in name for name in told.names)
 
 
-@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2"])
-@pytest.mark.parametrize(("device", "other"), [("a2", "a2"), ("a2", "910a"), ("910a", "a2")])
+OVERFLOWS = [
+    (surface, *devices)
+    for devices in (("a2", "a2"), ("a2", "910a"), ("910a", "a2"))
+    for surface in ("mindspore-o0o1", "mindspore-o2")
+]
+
+
+@pytest.mark.parametrize(("surface", "device", "other"), nightly(OVERFLOWS, each_once(OVERFLOWS)))
 def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, device, other):
     graph = training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2))
     target, golden = (dumped(tmp_path, graph, one, surface, 2) for one in (device, other))

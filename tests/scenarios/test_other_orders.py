@@ -1,6 +1,7 @@
 """A healthy device that sums in another order is never blamed, and what is wrong beyond that is found."""
 
 import math
+from itertools import product
 
 import pytest
 from clearing.other_device import computing_otherwise
@@ -8,6 +9,7 @@ from diagnosing.cases import Setting
 from diagnosing.runs import device_run, reference_run, write_tree
 
 import workbench as wb
+from kit.cases import each_once, nightly
 from kit.evidence import defects
 from workbench.core.plan import DumpPlan
 from workbench.network.models import load_graph
@@ -46,8 +48,10 @@ def compared(name, noise, golden, root, *, plan=FULL, faults=()):
     return wb.compare(target, golden(name))
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("noise", [0.0, 1e-6, 2e-6, 4e-6])
+ORDERS = [*product(GRAPHS, (0.0, 1e-6, 2e-6, 4e-6))]
+
+
+@pytest.mark.parametrize(("name", "noise"), nightly(ORDERS, each_once(ORDERS)))
 def test_sums_in_another_order_are_not_blamed(name, noise, golden, tmp_path):
     found = compared(name, noise, golden, tmp_path)
     assert (found.verdict, defects(found)) == ("warn", [])
@@ -67,8 +71,10 @@ COARSE = {
 }
 
 
-@pytest.mark.parametrize("name", COARSE)
-@pytest.mark.parametrize("noise", [1e-7, 1e-6, 4e-6])
+BY_STATISTICS = [*product(COARSE, (1e-7, 1e-6, 4e-6))]
+
+
+@pytest.mark.parametrize(("name", "noise"), nightly(BY_STATISTICS, each_once(BY_STATISTICS)))
 def test_nor_by_statistics_where_roundings_to_float16_fall_otherwise(
     name, noise, golden, tmp_path, monkeypatch
 ):

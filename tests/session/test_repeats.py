@@ -10,12 +10,14 @@ import json
 import math
 import shlex
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from clearing.other_device import computing_otherwise
 
 import workbench as wb
 from kit.build.runs import on_device, on_reference
+from kit.cases import each_once, nightly
 from kit.commands import run
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.result import NotDeterministic, RepeatRun
@@ -49,8 +51,10 @@ def codes(found):
     return [part.code for part in found.result.facts["repeats"].values["parts"]]
 
 
-@pytest.mark.parametrize("model", GRAPHS)
-@pytest.mark.parametrize("runs", [1, 2, 3])
+RUNS = [*product(GRAPHS, (1, 2, 3))]
+
+
+@pytest.mark.parametrize(("model", "runs"), nightly(RUNS, each_once(RUNS)))
 def test_noise_that_repeats_show_is_no_defect(model, runs, goldens, repeats):
     target = noisy(model, 1)
     alone = wb.compare(target, goldens[model])
@@ -82,8 +86,10 @@ def test_the_first_operator_that_sums_is_not_deterministic(goldens, repeats):
     assert one.error == pytest.approx(math.sqrt(2) * 1e-5, rel=0.3)
 
 
-@pytest.mark.parametrize("runs", [1, 3])
-@pytest.mark.parametrize("strength", [1.01, 1.001])
+@pytest.mark.parametrize(
+    ("runs", "strength"),
+    nightly([*product((1, 3), (1.01, 1.001))], [(1, 1.01), (3, 1.001)]),
+)
 def test_a_fault_beside_noise_is_still_found(runs, strength, goldens, repeats):
     target = noisy("transformer", 1, faults=[f"scaled-output:{SOFTMAX}:strength={strength}"])
     found = wb.compare(target, goldens["transformer"], repeats=repeats["transformer"][:runs])

@@ -3,10 +3,13 @@
 import threading
 from types import MethodType
 
+import distributed
 import ipywidgets as W
 import pytest
 from ipywidgets.widgets import widget as widgets
 
+import workbench as wb
+from kit.build.jobs import PRODUCT, write_job
 from workbench.ui import background
 
 SECONDS = 60
@@ -53,6 +56,27 @@ def blank_figures(monkeypatch):
 
 def blank(label):
     return f'<svg role="img" aria-label="{label}"></svg>'
+
+
+@pytest.fixture(scope="session")
+def job_folder(tmp_path_factory):
+    """A job of two ranks and two iterations, compared: its trees, and its result in ``result``.
+
+    Rank 1 is wrong in iteration 1.
+    """
+    top = tmp_path_factory.mktemp("job")
+    golden = write_job(top / "golden", ranks=2, device="reference")
+    target = write_job(
+        top / "target", ranks=2, faults=(f"scaled-output:{PRODUCT}:1.5,rank=1,iteration=1",)
+    )
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        wb.compare_job(target, golden, out=top / "result", client=client)
+    return top
 
 
 @pytest.fixture

@@ -6,13 +6,12 @@ import shutil
 import sys
 import zlib
 
-import distributed
 import numpy as np
 import pytest
 from ipywidgets.widgets import widget as widgets
 
 import workbench as wb
-from kit.build.jobs import PRODUCT, write_job
+from kit.build.jobs import PRODUCT
 from kit.build.sample_results import network_result
 from kit.words import refused
 from workbench.core.errors import WorkbenchError
@@ -25,28 +24,10 @@ from workbench.ui.widgets.framed import Framed
 from workbench.ui.widgets.live import JobMap
 from workbench.ui.widgets.plain import PlainMap
 
-FAULT = f"scaled-output:{PRODUCT}:1.5,rank=1,iteration=1"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A job of two ranks and two iterations, compared: its trees, and its result in ``result``."""
-    top = tmp_path_factory.mktemp("job")
-    golden = write_job(top / "golden", ranks=2, device="reference")
-    target = write_job(top / "target", ranks=2, faults=(FAULT,))
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        wb.compare_job(target, golden, out=top / "result", client=client)
-    return top
-
 
 @pytest.fixture
-def job(folder):
-    return wb.read_job(folder / "result")
+def job(job_folder):
+    return wb.read_job(job_folder / "result")
 
 
 @pytest.fixture(params=["anywidget", "plain"])
@@ -140,9 +121,9 @@ def test_of_a_view_that_was_closed_nothing_is_shown(gate, job):
     assert view.comparison is None
 
 
-def test_where_the_trees_are_gone_one_sentence_says_so(folder, tmp_path):
+def test_where_the_trees_are_gone_one_sentence_says_so(job_folder, tmp_path):
     for name in ("golden", "target", "result"):
-        shutil.copytree(folder / name, tmp_path / name)
+        shutil.copytree(job_folder / name, tmp_path / name)
     moved = json.loads((tmp_path / "result/job.json").read_text())
     moved |= {side: str(tmp_path / side) for side in ("target", "golden")}
     (tmp_path / "result/job.json").write_text(json.dumps(moved))
@@ -162,9 +143,9 @@ def test_where_the_trees_are_gone_one_sentence_says_so(folder, tmp_path):
     view.close()
 
 
-def test_where_a_rank_is_gone_from_the_trees_one_sentence_says_so(folder, tmp_path):
+def test_where_a_rank_is_gone_from_the_trees_one_sentence_says_so(job_folder, tmp_path):
     for name in ("target", "result"):
-        shutil.copytree(folder / name, tmp_path / name)
+        shutil.copytree(job_folder / name, tmp_path / name)
     moved = json.loads((tmp_path / "result/job.json").read_text())
     (tmp_path / "result/job.json").write_text(
         json.dumps(moved | {"target": str(tmp_path / "target")})
@@ -201,7 +182,7 @@ def test_of_ranks_that_were_joined_the_iteration_is_said_alone(gate):
     made = wb.Comparison(network_result(20, 1))
     axes = JobAxes("tp=2", "tp=1", "given")
     units = (UnitSummary(0, 4, "done", "fail"),)
-    job = JobResult("/t", "/g", units, axes=axes, compare=lambda *_place: made)
+    job = JobResult("/t", "/g", units, axes=axes, compare=lambda *_asked: made)
     compare, view = gate(JobResult, "comparison"), job.explore()
     click(view, 0, 4)
     compare.wait()

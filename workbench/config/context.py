@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from workbench.core.errors import FormatError
@@ -95,6 +96,7 @@ class Context:
             return False
 
 
+@lru_cache(256)
 def version_numbers(version: str) -> tuple[int, ...]:
     """Leading numbers of a version text; raises FormatError if it begins with none.
 

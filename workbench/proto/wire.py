@@ -96,6 +96,8 @@ def walk(data: ByPlace, where: str, start: int, end: int) -> Iterator[WireField]
 
 def _varint(data: ByPlace, where: str, position: int, end: int) -> tuple[int, int]:
     """Return the number that begins at ``position`` and the position behind it."""
+    if position < end and (byte := data[position]) < 0x80:  # as most are
+        return byte, position + 1
     value = 0
     for index in range(position, min(end, position + 10)):
         byte = data[index]

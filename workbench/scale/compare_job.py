@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
     from workbench.comparison.differing import Depth
     from workbench.run.parallel import Parallel
+    from workbench.scale.job import Compare
     from workbench.scale.layouts import LayoutTable
     from workbench.scale.merge import CollectiveTensors, Group
     from workbench.scale.summary import UnitSummary
     from workbench.scale.units import JobPlan, Numbers, Unit
 
     Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
     Begun = Callable[[JobPlan, Any], None]
 
 PLAN = "plan.json"
@@ -219,6 +221,8 @@ def _claim(folder: Path, plan: JobPlan) -> None:
 
 def _planned(path: Path) -> dict[str, Any]:
     """What a folder says of the job that it is of; nothing where it says none."""
+    if not path.is_file():
+        return {}
     try:
         found = json.loads(file_content(path, _MOST_OF_PLAN, "plan"))
     except ValueError:
@@ -239,12 +243,16 @@ def _reader(plan: JobPlan, folder: str) -> Callable[[int], CollectiveTensors]:
     return collectives_of
 
 
-def _comparer(
-    plan: JobPlan, by_place: Mapping[tuple[int, int], Unit]
-) -> Callable[[int, int], Comparison]:
-    def compare(rank: int, iteration: int) -> Comparison:
+def _comparer(plan: JobPlan, by_place: Mapping[tuple[int, int], Unit]) -> Compare:
+    def compare(
+        rank: int,
+        iteration: int,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> Comparison:
         unit, settings = by_place[rank, iteration], plan.settings
-        found = compare_unit(unit, settings, *read_unit(unit, settings), "explained")
+        sides = read_unit(unit, settings)
+        found = compare_unit(unit, settings, *sides, "explained", progress, cancelled)
         return Comparison(found.result, lambda: found.flow)
 
     return compare
@@ -256,7 +264,7 @@ def _diagnoses(
     """Compare in full the first unit of every group that parts by itself."""
     compare, joined = _comparer(plan, by_place), plan.settings.layouts is not None
     for group in [one for one in groups if one.role == "origin"][:_DIAGNOSED]:
-        found = compare(0 if joined else group.ranks[0], group.iteration)
+        found = compare(0 if joined else group.ranks[0], group.iteration, None, None)
         one = next((finding for finding in found.findings if finding.defect), None)
         if one is not None:
             causes = tuple((cause.kind, cause.probability) for cause in one.causes)
@@ -277,14 +285,18 @@ def read_job(path: str | Path) -> JobResult:
     if settings is None:
         return found
 
-    def compare(rank: int, iteration: int) -> Comparison:
+    def compare(
+        rank: int,
+        iteration: int,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> Comparison:
         ranks = ALL if settings.layouts is not None else str(rank)
         plan = plan_job(
             found.target, found.golden, ranks=ranks, iterations=str(iteration), settings=settings
         )
-        return _comparer(plan, {(one.rank, one.iteration): one for one in plan.units})(
-            rank, iteration
-        )
+        units = {(one.rank, one.iteration): one for one in plan.units}
+        return _comparer(plan, units)(rank, iteration, progress, cancelled)
 
     return replace(found, compare=compare)
 

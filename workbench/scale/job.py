@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from workbench.scale.layouts.ledger import LedgerLine, RankFinding
     from workbench.session.comparison import Comparison
 
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
+    Compare = Callable[[int, int, Progress | None, Cancelled | None], Comparison]
+    """Compares the unit of a rank and an iteration."""
+
 SCHEMA = "workbench.job/1"
 FILE = "job.json"
 _MOST = 1 << 30
@@ -85,7 +90,7 @@ class JobResult:
     folder: str = ""
     node: int = 0
     axes: JobAxes | None = None
-    compare: Callable[[int, int], Comparison] | None = field(default=None, compare=False)
+    compare: Compare | None = field(default=None, compare=False)
 
     @property
     def first(self) -> Group | None:
@@ -152,12 +157,23 @@ class JobResult:
             "job/no-unit", rank=rank, iteration=iteration, ranks=ranks, iterations=iterations
         )
 
-    def comparison(self, rank: int, iteration: int) -> Comparison:
-        """Return the whole comparison of a unit, made now; raises WorkbenchError if the dumps are not there."""
+    def comparison(
+        self,
+        rank: int,
+        iteration: int,
+        *,
+        progress: Progress | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> Comparison:
+        """Return the whole comparison of a unit, made now, with the settings of the job.
+
+        ``progress`` and ``cancelled`` are those of `workbench.session.compare.compare`: once ``cancelled()`` is true,
+        the rest stays uncompared. Raises WorkbenchError if the dumps are not there.
+        """
         self.unit(rank, iteration)
         if self.compare is None:
             raise WorkbenchError("job/no-dumps")
-        return self.compare(rank, iteration)
+        return self.compare(rank, iteration, progress, cancelled)
 
     def rows(self, rank: int, iteration: int) -> Comparison:
         """Return the comparison of a unit as its file has it; raises FormatError if that is not there."""

@@ -38,7 +38,7 @@ from workbench.session.compare import required_limits
 from workbench.session.parquet import read_about, to_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from workbench.comparison.differing import Depth
     from workbench.comparison.engine import Compared
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from workbench.scale.reading import UnitSides
     from workbench.scale.summary import FirstDivergence, UnitSummary
     from workbench.scale.units import Settings, Unit
+
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
 
 UNIT = b"workbench.unit"
 """Key of a file's metadata under which its fingerprint, its summary and its collectives stand."""
@@ -99,13 +102,19 @@ def run_unit(unit: Unit, settings: Settings, folder: str) -> UnitSummary:
 
 
 def compare_unit(
-    unit: Unit, settings: Settings, target: Dump, golden: Dump, depth: Depth
+    unit: Unit,
+    settings: Settings,
+    target: Dump,
+    golden: Dump,
+    depth: Depth,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
 ) -> Compared:
-    """Compare both sides of a unit."""
+    """Compare both sides of a unit; ``progress`` and ``cancelled`` as in a comparison of two trees."""
     overrides = settings.overrides.allow_missing([*settings.allow_missing])
     return compare_dumps(
         target, golden, selection=Selection(None, None, overrides), profile=settings.profile,
-        limits=required_limits(settings.require), depth=depth,
+        limits=required_limits(settings.require), depth=depth, progress=progress, cancelled=cancelled,
     )  # fmt: skip
 
 

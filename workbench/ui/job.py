@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
+from workbench.core.cancel import Stopped, stoppable
 from workbench.core.words import Message
 from workbench.show.html import head_html
 from workbench.ui.background import Background
@@ -27,8 +28,8 @@ class JobExplorer(W.VBox):
     """The units of a job as a map; a click or Enter on one compares it and shows its explorer below.
 
     ``comparison`` is the one that is shown, that of ``place`` (rank and iteration); ``None`` before any was chosen, and
-    after one could not be made: then ``alert`` says why. It is made beside the cells, one at a time; of units that are
-    chosen meanwhile only the last is compared.
+    after one could not be made: then ``alert`` says why. It is made beside the cells, one at a time; what runs while
+    another unit is chosen is stopped, and of those that were chosen only the last is compared.
     """
 
     def __init__(self, job: JobResult) -> None:
@@ -61,8 +62,15 @@ class JobExplorer(W.VBox):
 
     def _made(self, place: tuple[int, int]) -> Callable[[], None]:
         """Compare a unit; return what shows it, or why it could not be compared."""
+
+        def overtaken() -> bool:
+            return place != self._asked
+
         try:
-            made = self.job.comparison(*place)
+            with stoppable(overtaken):
+                made = self.job.comparison(*place, cancelled=overtaken)
+        except Stopped:
+            return lambda: None
         except Exception as error:
             failed = error
             return lambda: self._fail(place, failed)
@@ -100,6 +108,7 @@ class JobExplorer(W.VBox):
     def close(self) -> None:
         """Show nothing of what runs any more, and leave the kernel."""
         if self.comm is not None:  # it is closed once more when it is collected
+            self._asked = None
             self.background.close()
             self._drop()
             for child in self.children:

@@ -14,6 +14,7 @@ from workbench.ui.part import STATES, Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
 from workbench.ui.parts.divergence import Divergence
+from workbench.ui.parts.job import JobPanel
 from workbench.ui.parts.operator import Operator
 from workbench.ui.parts.report import Report
 from workbench.ui.parts.run import Run
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from workbench.ui.bench.app import Workbench
 
 PARTS: dict[str, type[Part]] = {
-    part.name: part for part in (Configure, Run, Align, Divergence, Operator, Source, Report)
+    part.name: part
+    for part in (Configure, Run, JobPanel, Align, Divergence, Operator, Source, Report)
 }
 """Panels by name, in the order of the work."""
 
@@ -87,7 +89,9 @@ class Shell(Part):
         self.language.value = self.bench.language
         self.on(self.language, self._take_language)
         self.follow(self.bench, "language", self._fill_again)
-        self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
+        self.follow(
+            self.bench, ["comparison", "config", "trees", "rehearsing", "job"], self.refresh
+        )
         self.follow(self.bench.runner, "state", self.refresh)
         self.follow(self.bench, "unsaved", self._say_unsaved)
         self._say_unsaved()

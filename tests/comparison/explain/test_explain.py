@@ -12,7 +12,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from kit.build.runs import KINDS, clean_trials, planted
+from kit.build.runs import KINDS, clean_trials
+from kit.build.runs import planted as make_planted
 from workbench.comparison.explain import explain as module
 from workbench.comparison.explain.case import (
     FAILURES,
@@ -30,6 +31,9 @@ from workbench.core.words.compare_faults import FAULTS
 from workbench.graph.graph import Const, Kernel, Op, Param
 
 SEEDS = (5, 6, 7)
+
+planted = cache(lambda kind, seed: [*make_planted(kind, seed)])
+"""The trials with a fault of a kind, made once for all who look at them."""
 
 
 @cache

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.cases import nightly
 from kit.kernels import build, variants_here
 from kit.oracle.exact_numbers import exact, finite, numbers
 from workbench.comparison.measure import kernel_numpy
@@ -100,20 +101,28 @@ PIECES = {"pieces": (8, 4), "short pieces": (3, 2), "whole": (64, 64)}
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory):
-    """Libraries of such pieces; ``None`` where there is no compiler."""
+def library_of(tmp_path_factory):
+    """Gives the library of such pieces, built when first asked for; ``None`` where there is no compiler."""
     folder = tmp_path_factory.mktemp("kernels")
-    return {pieces: build(folder, BLOCK=pieces[0], STRIP=pieces[1]) for pieces in PIECES.values()}
+    return cache(lambda pieces: build(folder, BLOCK=pieces[0], STRIP=pieces[1]))
 
 
-@pytest.fixture(params=PIECES.values(), ids=list(PIECES))
-def kernels(request, libraries, monkeypatch):
+@pytest.fixture(
+    params=nightly(
+        [pytest.param(pieces, id=name) for name, pieces in PIECES.items()],
+        [
+            (PIECES["pieces"],),
+            (PIECES["short pieces"],),
+        ],  # whole ones are those of `test_kernels.py`
+    )
+)
+def kernels(request, library_of, monkeypatch):
     """Both kernels, the compiled one in all of its variants, with pieces of so many elements and parts of these."""
     piece, part = request.param
     work = type(kernel_numpy._work)()
     for name, value in {"CHUNK": piece, "_SHORT": part // 2, "_PIECE": part, "_work": work}.items():
         monkeypatch.setattr(kernel_numpy, name, value)
-    found = libraries[request.param]
+    found = library_of(request.param)
     if found is None:
         return [kernel_numpy.NumpyKernel]
     compiled = [partial(CompiledKernel, variant=one, found=found) for one in variants_here()]

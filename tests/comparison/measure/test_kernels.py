@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.kernels import KERNELS
+from kit.kernels import KERNELS, variants_here
 from kit.oracle.exact_numbers import exact
+from workbench.comparison.measure.kernel_compiled import CompiledKernel
 from workbench.comparison.measure.metrics import Sums, finish, merge
 from workbench.comparison.measure.tensors import measure_arrays
 
@@ -242,6 +243,20 @@ def test_tensors_of_one_sign_have_the_right_extremes(kernel, sign):
     found = measure_arrays(x, x, kernel=kernel).metrics
     assert (found["TargetMin"], found["TargetMax"]) == (min(0.5 * sign, 7.5 * sign),
                                                         max(0.5 * sign, 7.5 * sign))  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", variants_here())
+@pytest.mark.parametrize("name", ["int8", "float16", "bfloat16", "float32", "float64"])
+def test_many_zeros_and_the_extremes_among_them_are_found(name, variant):
+    kernel = CompiledKernel(variant=variant)
+    target, golden = (np.zeros(20_011, TYPES[name]) for _ in range(2))
+    target[[4_095, 20_010]] = -3, 5
+    golden[19_999] = 2
+    kernel.add(target, golden, 0)
+    sums = kernel.sums()
+    assert (sums.target_zero, sums.golden_zero) == (20_009, 20_010)
+    assert (sums.target_min, sums.target_max) == (-3, 5)
+    assert (sums.golden_min, sums.golden_max) == (0, 2)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -31,6 +31,20 @@ def blamed(function, inputs, slot, douts, step=0.005):
     return out
 
 
+def blamed_linearly(function, shape, douts):
+    """Gradient of Σ dout · output by the one input, of a shape, of a linear function: what each unit gives."""
+    unit, out = np.zeros(shape), np.empty(shape)
+    for index in np.ndindex(unit.shape):
+        unit[index] = 1.0
+        terms = []
+        for output, dout in zip(function(unit), douts, strict=False):
+            pairs = zip(np.ravel(output).tolist(), np.ravel(dout).tolist(), strict=True)
+            terms += [a * float(b) for a, b in pairs]
+        unit[index] = 0.0
+        out[index] = math.fsum(terms)
+    return out
+
+
 def differences_of_each(function, *, inverse=lambda v: v, order="dx", step=0.005):
     """Gradient of a function of one number; of the input, or of the output and its inverse."""
 
@@ -47,14 +61,13 @@ def differences_of_each(function, *, inverse=lambda v: v, order="dx", step=0.005
 
 
 def moved(function, shape, dout=0):
-    """Gradient of what only moves: a step of 1 loses nothing; ``dout`` is its place among the inputs."""
+    """Gradient of what only moves, which is linear; ``dout`` is its place among the inputs."""
 
     def oracle(inputs, settings):
         def forward(a):
             return function(a, inputs, settings)
 
-        where = np.zeros(shape(inputs, settings))
-        return [blamed(forward, [where], 0, [inputs[dout]], step=1.0)]
+        return [blamed_linearly(forward, shape(inputs, settings), [inputs[dout]])]
 
     return oracle
 

@@ -236,9 +236,9 @@ def said(layout, parallel):
 
 
 def test_the_tree_of_a_job_is_the_same_again(tmp_path):
-    trees = []
+    graph, trees = load_graph("mlp_train"), []
     for name in ("one", "two"):
-        out = simulate(GRAPH, None, PLAN, tmp_path / name, parallel="tp=2,pp=2")
+        out = simulate(graph, None, PLAN, tmp_path / name, parallel="tp=2,pp=2")
         trees.append(
             {p.relative_to(out): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()}
         )

@@ -18,6 +18,7 @@ from workbench.network.models import load_graph
 from workbench.show.look.look import look_data
 from workbench.ui.bench.export import Export
 from workbench.ui.bench.session import session_data, session_path
+from workbench.ui.shell import PARTS
 
 
 def bench():
@@ -306,9 +307,9 @@ def test_panels_show_the_view_that_came_back(tmp_path):
     assert shell.tabs.titles[shell.tabs.selected_index] == label("ui/source")
     assert label("ui/restored-later") in shell.parts["source"].hint.value
     shell.bench.run()
-    shell.tabs.selected_index = 3
+    shell.tabs.selected_index = list(PARTS).index("divergence")
     assert shell.parts["divergence"].explorer.state == look_data(one.comparison.look)
-    shell.tabs.selected_index = 4
+    shell.tabs.selected_index = list(PARTS).index("operator")
     assert shell.bench.panel == "operator"
     assert shell.parts["operator"].view_of.row.slot == one.comparison.selected.slot
     assert wb.Workbench.open(path).panel == "operator"

@@ -247,29 +247,45 @@ LOOP void NAME(extremes_FLOAT64)(const void *from, int64_t size, Extremes *e)
     }
 }
 
+/* A lane counts its zeros in as many bits as its elements have: they are put together after 127 of them. */
 #define WHOLE(kind, type, order, is_zero, value)                                                                      \
+    typedef type NAME(lanes_##kind) __attribute__((vector_size(8 * W)));                                              \
     LOOP void NAME(extremes_##kind)(const void *from, int64_t size, Extremes *e)                                      \
     {                                                                                                                 \
-        type low = order##_MAX, high = order##_MIN;                                                                   \
-        int64_t zeros = 0;                                                                                            \
-        for (int64_t at = 0; at < size; at += 64) {                                                                   \
-            type found = 0, keys[64];                                                                                 \
-            const int64_t count = size - at < 64 ? size - at : 64;                                                    \
-            memcpy(keys, (const char *)from + (size_t)at * sizeof(type), (size_t)count * sizeof(type));               \
-            for (int64_t i = 0; i < count; i++) {                                                                     \
-                type b = keys[i], key = (type)(value);                                                                \
-                low = key < low ? key : low;                                                                          \
-                high = key > high ? key : high;                                                                       \
-                found = (type)(found + (type)(is_zero));                                                              \
+        const int64_t count = 8 * W / (int64_t)sizeof(type);                                                          \
+        const char *x = from;                                                                                         \
+        NAME(lanes_##kind) low = order##_MAX - (NAME(lanes_##kind)){0}, high = order##_MIN - (NAME(lanes_##kind)){0}; \
+        int64_t zeros = 0, i = 0;                                                                                     \
+        while (i + count <= size) {                                                                                   \
+            NAME(lanes_##kind) found = {0}, b;                                                                        \
+            for (int64_t end = i + 127 * count; i + count <= size && i < end; i += count) {                           \
+                memcpy(&b, x + i * (int64_t)sizeof(type), sizeof b);                                                  \
+                NAME(lanes_##kind) key = value, below = key < low, above = key > high;                                \
+                low = (key & below) | (low & ~below);                                                                 \
+                high = (key & above) | (high & ~above);                                                               \
+                found -= is_zero;                                                                                     \
             }                                                                                                         \
-            zeros += found;                                                                                           \
+            for (int k = 0; k < count; k++)                                                                           \
+                zeros += found[k];                                                                                    \
         }                                                                                                             \
-        e->low = low;                                                                                                 \
-        e->high = high;                                                                                               \
+        type least = order##_MAX, most = order##_MIN;                                                                 \
+        for (int k = 0; k < count; k++) {                                                                             \
+            least = low[k] < least ? low[k] : least;                                                                  \
+            most = high[k] > most ? high[k] : most;                                                                   \
+        }                                                                                                             \
+        for (type b; i < size; i++) {                                                                                 \
+            memcpy(&b, x + i * (int64_t)sizeof(type), sizeof b);                                                      \
+            type key = (type)(value);                                                                                 \
+            least = key < least ? key : least;                                                                        \
+            most = key > most ? key : most;                                                                           \
+            zeros += is_zero;                                                                                         \
+        }                                                                                                             \
+        e->low = least;                                                                                               \
+        e->high = most;                                                                                               \
         e->zeros = zeros;                                                                                             \
     }
-WHOLE(INT8, int8_t, INT8, b == 0, b)
-WHOLE(INT16, int16_t, INT16, (b & INT16_MAX) == 0, b ^ ((b >> 15) & INT16_MAX)) /* float16, bfloat16 */
+WHOLE(INT8, int8_t, INT8, (b == 0), b)
+WHOLE(INT16, int16_t, INT16, ((b & INT16_MAX) == 0), (b ^ ((b >> 15) & INT16_MAX))) /* float16, bfloat16 */
 #undef WHOLE
 
 /* Put elements as float32 into ``out``; exact. */

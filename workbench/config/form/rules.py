@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,11 @@ The answer is true, or a mapping of the values that the sentences name: ``got`` 
 ``code`` for the rule's, ``below`` is added to the path, ``line`` is where it stands. Several mappings, as a list or
 one after the other, are as many breaches.
 """
+
+Step = tuple[tuple[str, ...], bool]
+"""Keys that a step of a path may have, and whether every entry of a list is meant."""
+
+_ABSENT = object()
 
 TEXT = "$text"
 """Where rules on a form's text look: at what was read of it, before there is a form."""
@@ -229,35 +235,42 @@ def _looked_at(reading: Any, path: str) -> Iterator[At]:
     elif path.startswith("$"):
         yield At(name, context.variable(name), name in context.env)
     else:
-        yield from places(reading.form, path.split("."))
+        yield from places(reading.form, _steps(path))
+
+
+@cache
+def _steps(path: str) -> tuple[Step, ...]:
+    """Return the steps of a path of the tables: the keys that each may have, and whether it has entries."""
+    steps = path.split(".")
+    return tuple((tuple(s.removesuffix("[]").split("|")), s.endswith("[]")) for s in steps)
 
 
 def places(
-    holder: Any, steps: list[str], path: str = "", entries: tuple[Any, ...] = ()
-) -> Iterator[At]:
-    """Yield every place that a path means, entry by entry; nothing inside of what is absent."""
-    step, *rest = steps
-    for key, value, given in _members(holder, step.removesuffix("[]")):
+    holder: Any, steps: tuple[Step, ...], path: str = "", entries: tuple[Any, ...] = ()
+) -> list[At]:
+    """Return every place that a path means, entry by entry; nothing inside of what is absent."""
+    found: list[At] = []
+    (keys, many), rest = steps[0], steps[1:]
+    for key, value, given in _members(holder, keys):
         place = f"{path}.{key}" if path else key
-        found = [At(place, value, given, entries)]
-        if step.endswith("[]"):
-            found = [
-                At(f"{place}[{index}]", one, True, (*entries, one))
-                for index, one in enumerate(value or ())
-            ]
-        for at in found:
-            yield from places(at.value, rest, at.path, at.entries) if rest else (at,)
+        if not many and not rest:
+            found.append(At(place, value, given, entries))
+        elif not many:
+            found += places(value, rest, place, entries)
+        else:
+            for index, one in enumerate(value or ()):
+                at = At(f"{place}[{index}]", one, True, (*entries, one))
+                found += places(one, rest, at.path, at.entries) if rest else (at,)
+    return found
 
 
-def _members(holder: Any, step: str) -> Iterator[tuple[str, Any, bool]]:
-    """Yield key and value of each member that a step names, and whether the form sets it."""
-    if step == "*":
-        yield from ((key, value, True) for key, value in (holder or {}).items())
-        return
-    for key in step.split("|"):
-        if hasattr(holder, key):
-            given = not isinstance(holder, Section) or key in holder.given
-            yield key, getattr(holder, key), given
+def _members(holder: Any, keys: tuple[str, ...]) -> list[tuple[str, Any, bool]]:
+    """Return key and value of each member that a step names, and whether the form sets it."""
+    if keys == ("*",):
+        return [(key, value, True) for key, value in (holder or {}).items()]
+    given = holder.given if isinstance(holder, Section) else keys
+    members = ((key, getattr(holder, key, _ABSENT)) for key in keys)
+    return [(key, value, key in given) for key, value in members if value is not _ABSENT]
 
 
 def spread(path: str) -> list[str]:

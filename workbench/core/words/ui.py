@@ -10,6 +10,7 @@ SENTENCES: dict[str, str] = {
     "loading": "Loading: the panel appears when the kernel is idle.",
     "configure": "Configure",
     "run": "Run",
+    "job": "Job",
     "align": "Align",
     "divergence": "Divergence",
     "operator": "Operator",
@@ -153,6 +154,11 @@ SENTENCES: dict[str, str] = {
     "golden-running": "{done:count} of {total:count tensor}, {step}",
     "golden-done": "{tensors:count tensor} written in {seconds:.1f} s ({engine}); selected as golden dump.",
     "golden-cancelled": "Cancelled; files written so far are kept, and the golden dump is unchanged.",
+    # job
+    "job-folder": "Job result folder",
+    "job-read-again": "Read again",
+    "no-job": "Select the result folder of a job.",
+    "job-choose": "Select a unit to compare it; the other panels then show its comparison.",
     # align
     "no-comparison": "No comparison yet. Run one on the Run panel.",
     "restored-later": "Filters and selection are restored after the run.",

@@ -33,7 +33,7 @@ from workbench.show.look.kept_look import kept_look, look_again
 from workbench.simulation.events import ITERATIONS, undumped
 from workbench.simulation.inputs import network_with_inputs
 from workbench.simulation.pair import dump_both, unsupported_reason
-from workbench.ui.bench.code import bench_code, rehearsal_code, trees_code
+from workbench.ui.bench.code import bench_code, rehearsal_code, trees_code, unit_code
 from workbench.ui.bench.export import Export
 from workbench.ui.bench.job import Cancelled, Runner
 from workbench.ui.bench.map_file import MapFile
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Result
     from workbench.graph.control_flow import Network
+    from workbench.scale.job import JobResult
 
     Report = Callable[[int, int, str], None]
     Asked = Callable[[], bool]
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 _REHEARSED = ("device", "faults", "precision_mode", "seed", "iterations", "ranks")
 
-PANELS = ("configure", "run", "align", "divergence", "operator", "source", "report")
+PANELS = ("configure", "run", "job", "align", "divergence", "operator", "source", "report")
 """Names of the panels, in the order of the work."""
 
 
@@ -99,6 +100,8 @@ class Workbench(T.HasTraits):
     seed, iterations, ranks : int
     profile : str
         Rule of the verdicts.
+    job : str
+        Folder of the result of a job of many ranks (`workbench.compare_job`); `compare_unit` compares one of its units.
     map_file : MapFile, optional
     language : "en" or "zh"
     panel : str
@@ -133,6 +136,7 @@ class Workbench(T.HasTraits):
     iterations: Any = whole(1, 100_000, 1)
     ranks: Any = whole(1, 1024, 1)
     profile: Any = Checked(VERDICT_PROFILES, one_of(VERDICT_PROFILES), NOISE_FLOOR)
+    job: Any = Checked(TEXT, a(str), "")
     export: Any = Checked(Message("ui/expected-export"), a(Export), Export())
     language: Any = Checked(LANGUAGES, one_of(LANGUAGES), "en")
     panel: Any = Checked(("", *PANELS), one_of(("", *PANELS)), "")
@@ -281,6 +285,42 @@ class Workbench(T.HasTraits):
         self.comparison = found
         return found
 
+    def read_job(self) -> JobResult:
+        """Return the result of the job as it is now; raises FormatError if ``job`` is no folder of one."""
+        from workbench.scale.compare_job import read_job
+
+        return read_job(self.job)
+
+    def compare_unit(
+        self,
+        rank: int,
+        iteration: int,
+        *,
+        job: JobResult | None = None,
+        report: Report | None = None,
+        cancelled: Asked | None = None,
+    ) -> Comparison:
+        """Compare a unit of the job with the job's settings; the answer is kept in ``comparison``, as that of `run`.
+
+        ``trees`` are those of the unit then, so that it can be compared again with another map file or profile; where
+        ranks were joined there are none. ``job`` is what `read_job` gave, read anew if left out.
+        """
+        job = job or self.read_job()
+        found = _kept(
+            job.comparison(
+                rank, iteration, progress=_stopping(report, cancelled), cancelled=cancelled
+            )
+        )
+        code = unit_code(job.folder, rank, iteration)
+        found.provenance = {**found.provenance, PYTHON: code}
+        joined = job.axes is not None
+        self.rehearsing = False
+        self.trees = (
+            Trees() if joined else Trees(job.target, job.golden, rank=rank, iteration=iteration)
+        )
+        self.comparison = found
+        return found
+
     def _settings(self) -> _Settings:
         """Map file and profile as they are now: they may be changed while a comparison runs."""
         return MapFile(self.map_file.overrides), self.profile
@@ -303,8 +343,7 @@ class Workbench(T.HasTraits):
             cancelled=cancelled,
             **pair.options,
         )
-        if found.result.partial and all(row.status == "uncomparable" for row in found.rows):
-            raise Cancelled
+        _kept(found)
         found.provenance = {**({} if pair.form else found.provenance), PYTHON: code, **pair.form}
         if pair.remove is not None:
             found.result = _nameless(found.result)
@@ -425,6 +464,13 @@ def _stopping(report: Report | None, cancelled: Asked | None) -> Report:
             report(done, total, text)
 
     return noted
+
+
+def _kept(found: Comparison) -> Comparison:
+    """Return a comparison of which something was compared; raises Cancelled for one that was stopped before."""
+    if found.result.partial and all(row.status == "uncomparable" for row in found.rows):
+        raise Cancelled
+    return found
 
 
 def _profile_code(profile: str) -> list[str]:

@@ -57,6 +57,16 @@ def trees_code(trees: Trees) -> list[str]:
     return ["\n".join(["trees=wb.Trees(", *inner, ")"])]
 
 
+def job_code(folder: str) -> str:
+    """Return lines that read a job: ``job`` is its result."""
+    return f"import workbench as wb\n\njob = wb.read_job({folder!r})\n"
+
+
+def unit_code(folder: str, rank: int, iteration: int) -> str:
+    """Return lines that compare a unit of a job: ``comparison`` is what comes of it."""
+    return f"{job_code(folder)}comparison = job.comparison({rank}, {iteration})\n"
+
+
 def map_code(map_file: MapFile) -> list[str]:
     """Return lines that say by hand what the map file of ``bench`` says."""
     overrides = map_file.overrides

@@ -73,7 +73,7 @@ def usual_path() -> Path | str:
 
 PLAIN = (
     *("rehearsing", "device", "precision_mode", "seed"),
-    *("iterations", "ranks", "profile", "language", "panel"),
+    *("iterations", "ranks", "profile", "language", "panel", "job"),
 )
 """Settings that are kept as they are."""
 
