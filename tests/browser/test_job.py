@@ -166,7 +166,7 @@ def test_it_is_accessible_in_both_themes(user, lab, theme):
     wanted = "false" if "Dark" in theme else "true"
     page.wait_for_function(f"document.body.dataset.jpThemeLight === '{wanted}'")
     page.locator(MAP).scroll_into_view_if_needed()
-    assert faults_of_access(page, ".wb-job", GRAVE, contrast=True) == []
+    assert faults_of_access(page, ".wb-job", GRAVE) == []
     page.screenshot(path=lab.root / f"job-{theme.split()[1].lower()}.png")
 
 
@@ -186,7 +186,7 @@ def test_the_report_shows_the_same_map_with_the_command_of_a_unit(pages, result)
     )
     page.locator(MAP).press("ArrowUp")
     assert told(page).startswith("rank 1, iteration 0: pass")
-    assert faults_of_access(page, ".wb-job", GRAVE, contrast=True) == []
+    assert faults_of_access(page, ".wb-job", GRAVE) == []
     assert pages.leave() == []
 
 

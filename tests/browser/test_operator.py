@@ -126,7 +126,7 @@ def test_nothing_is_wider_than_the_page(user, width):
 
 @pytest.mark.criterion(16)
 def test_readers_of_screens_find_everything_named(user):
-    assert faults_of_access(user.page, OUTPUT, contrast=True) == []
+    assert faults_of_access(user.page, OUTPUT) == []
 
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):

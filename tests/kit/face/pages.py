@@ -92,65 +92,19 @@ def pixels(png):
 
 GRAVE = ("serious", "critical")
 
-VIOLATIONS = """async ([place, impacts, contrast]) => {
-  const rules = { "color-contrast": { enabled: contrast } };
-  const { violations } = await axe.run({ include: [[place]] }, { resultTypes: ["violations"], rules });
+VIOLATIONS = """async ([place, impacts]) => {
+  const { violations } = await axe.run({ include: [[place]] }, { resultTypes: ["violations"] });
   return violations.filter((one) => !impacts || impacts.includes(one.impact));
 }"""
 
-CONTRAST = """(place) => {
-  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const known = new Map();
-  const rgb = (color) => {
-    if (!known.has(color)) {
-      canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
-      known.set(color, canvas.getImageData(0, 0, 1, 1).data);
-    }
-    return known.get(color);
-  };
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-    .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const color = rgb(getComputedStyle(e).backgroundColor);
-      if (color[3] === 255) return color;
-    }
-    return rgb('white');
-  };
-  const poor = [];
-  for (const root of document.querySelectorAll(place)) {
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      const element = walker.currentNode.parentElement;
-      if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
-      if (element.closest(':disabled, svg, option, style, script')) continue;
-      const both = [light(rgb(getComputedStyle(element).color)), light(behind(element))];
-      const [low, high] = both.sort((a, b) => a - b);
-      if ((high + 0.05) / (low + 0.05) < 4.5)
-        poor.push(element.className + ': ' + walker.currentNode.textContent.slice(0, 80));
-    }
-  }
-  return poor;
-}"""
-"""Text that stands out too little from what is behind it."""
 
-
-def faults_of_access(page, place="html", impacts=None, *, contrast=False):
-    """What axe finds there, of some impacts or of any: rule and element; and text with too little contrast.
-
-    That takes axe longer than all its other rules: it tells only where it is asked to, `CONTRAST` elsewhere.
-    """
+def faults_of_access(page, place="html", impacts=None):
+    """What axe finds there, of some impacts or of any: rule and element."""
     axe = pytest.importorskip("axe_playwright_python")
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate(VIOLATIONS, [place, impacts, contrast])
-    faults = [(one["id"], node["html"][:160]) for one in found for node in one["nodes"]]
-    return (
-        faults
-        if contrast
-        else faults + [("contrast", text) for text in page.evaluate(CONTRAST, place)]
-    )
+    found = page.evaluate(VIOLATIONS, [place, impacts])
+    return [(one["id"], node["html"][:160]) for one in found for node in one["nodes"]]
 
 
 # ---------------- the explorer
