@@ -57,7 +57,6 @@ def test_a_setting_of_the_form_shows_in_the_code_and_in_python(user):
     )
 
 
-@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_a_wrong_field_is_told_beside_it_and_nothing_can_run(user):
     page = user.page
@@ -80,7 +79,6 @@ def test_an_error_in_a_handler_is_an_alert_and_the_panel_works_on(user):
     alert(page, "ui/nothing-to-match").wait_for()
 
 
-@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_a_run_shows_progress_and_another_cell_answers_until_it_is_cancelled(user):
     page = user.page
