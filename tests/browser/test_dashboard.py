@@ -71,6 +71,7 @@ def test_notebook_7_runs_the_dashboard(visitor, lab, dashboard):
     assert [text for text in visitor.trouble if not own.search(text)] == []
 
 
+@pytest.mark.exhaustive  # every run exports notebooks and reads what shows without a script: tests/test_notebooks.py
 @pytest.mark.criterion(30)
 def test_a_page_of_nbconvert_shows_the_result_without_the_network(chromium, lab, tmp_path):
     """With its plain defaults, which also save the states of widgets that only a script of the network could show."""

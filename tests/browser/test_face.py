@@ -1,4 +1,4 @@
-"""The benchmark of the face, once and small: every promise with a budget is measured. How long it took is no matter."""
+"""The benchmark of the face, once a night and small: every promise with a budget is measured, however long it took."""
 
 import math
 import tomllib
@@ -36,7 +36,11 @@ LIMITS = {
             {9, 10},
             marks=pytest.mark.exhaustive,
         ),
-        (lambda chromium, lab, folder: face.reported(chromium, folder, 2_000, 1), {22, 24}),
+        pytest.param(
+            lambda chromium, lab, folder: face.reported(chromium, folder, 2_000, 1),
+            {22, 24},
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_it_measures(chromium, lab, tmp_path, measure, promises):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.face.jupyter_lab import RUN_CODE, Reader, python
+from kit.face.jupyter_lab import RUN_CODE, Guest, python
 from kit.face.pages import (
     GUILTY,
     OUTPUT,
@@ -38,10 +38,10 @@ measuring.measure_pair = slow"""
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
     permissions = ["clipboard-read", "clipboard-write"]
-    reader = Reader(chromium, lab, lab.write("flows/flows.ipynb", CELLS), permissions=permissions)
+    reader = Guest(chromium, lab, lab.write("flows/flows.ipynb", CELLS), permissions=permissions)
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 class TestSettings:
@@ -266,6 +266,7 @@ class TestModels:
         assert told == "('batch=2',) (2, 3)"
 
 
+@pytest.mark.exhaustive  # every run does so with an explorer, test_explorer_lab.py, and closes every panel in tests/ui
 @pytest.mark.criterion(18)
 def test_run_twice_there_is_one_shell_and_closed_it_leaves_nothing(user, lab):
     """In another notebook beside the first, whose tests have ended."""

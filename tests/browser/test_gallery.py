@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kit.cases import nightly
-from kit.face.jupyter_lab import Reader, within
+from kit.face.jupyter_lab import Guest, within
 from kit.face.pages import FAULT, REAL, faults_of_access, pixels
 from kit.face.screen import label
 
@@ -159,7 +159,7 @@ def pictures(tmp_path_factory):
     return folder
 
 
-class Sitter(Reader):
+class Sitter(Guest):
     """A workbench in JupyterLab, which can be asked to look like something."""
 
     theme, width = "", 0
@@ -190,7 +190,8 @@ def sitter(chromium, lab):
     lab.command(
         sitter.page, "apputils:change-theme", theme="JupyterLab Light"
     )  # the next tests' Lab
-    sitter.page.close()
+    sitter.page.wait_for_function(THEMED, arg="true")
+    sitter.leave()
 
 
 def picture(page, place, path):

@@ -105,9 +105,10 @@ def test_the_table_shows_every_name_as_it_is(user):
 CHOSEN = ("script", "override", "colour", "member", "long", "surrogate")
 
 
-# what colors a terminal is plain text to a browser
+# what colors a terminal is plain text to a browser; a member is one in the test of the report below, half a pair of
+# surrogates is one of the table above
 @pytest.mark.criterion(29)
-@pytest.mark.parametrize("key", nightly(CHOSEN, [key for key in CHOSEN if key != "colour"]))
+@pytest.mark.parametrize("key", nightly(CHOSEN, ["script", "override", "long"]))
 def test_a_name_that_is_selected_is_read_in_details_and_operator(user, key):
     page = user.page
     name = NAMES[key]

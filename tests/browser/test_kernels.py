@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.face.jupyter_lab import RUN_CODE, Reader, missing
+from kit.face.jupyter_lab import RUN_CODE, Guest, missing
 from kit.face.pages import FAULT, GUILTY, status
 from kit.face.screen import label
 
@@ -55,9 +55,9 @@ def kernel(request, lab, tmp_path_factory) -> str:
 @pytest.fixture
 def user(chromium, lab, kernel):
     """Somebody whose notebook has that kernel."""
-    reader = Reader(chromium, lab, lab.write(f"{kernel}.ipynb", CELLS, kernel=kernel))
+    reader = Guest(chromium, lab, lab.write(f"{kernel}.ipynb", CELLS, kernel=kernel))
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 @pytest.mark.criterion(2)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.face.jupyter_lab import CONNECTED, READY, Reader, workbench_lab
+from kit.face.jupyter_lab import CONNECTED, READY, Guest, Reader, workbench_lab
 from kit.face.pages import GUILTY
 from kit.face.screen import label
 
@@ -21,9 +21,9 @@ DRAWN = "(image) => image.complete && image.naturalWidth > 0"
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """Somebody at the launcher; the tests go on where the one before ended."""
-    reader = Reader(chromium, lab, "")
+    reader = Guest(chromium, lab, "")
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 @pytest.mark.criterion(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kit.cases import nightly
-from kit.face.jupyter_lab import CONNECTED, Reader, jupyter_lab
+from kit.face.jupyter_lab import CONNECTED, Guest
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -78,7 +78,7 @@ def author(chromium, lab, tree):
     """Whoever ran each notebook from the menu and saved it; the page is still open."""
 
     def run(name):
-        reader = Reader(chromium, lab, f"tree/notebooks/{name}.ipynb")
+        reader = Guest(chromium, lab, f"tree/notebooks/{name}.ipynb")
         reader.trouble += lab.run_all(reader.page)
         lab.command(reader.page, "docmanager:save")
         return reader
@@ -86,24 +86,26 @@ def author(chromium, lab, tree):
     readers = Readers(run)
     yield readers
     for reader in readers.values():
-        reader.page.close()
+        reader.leave()
 
 
 @pytest.fixture(scope="module")
-def stranger(chromium, tree, author):
-    """Somebody else who opens the saved notebooks: untrusted, and with no kernel to run them."""
-    with jupyter_lab(tree, kernels=False) as elsewhere:
+def stranger(lab, tree, author):
+    """Somebody else who opens the saved notebooks: untrusted, and with no kernel to run them.
 
-        def opened(name):
-            assert author[name].page  # run and saved
-            reader = Reader(chromium, elsewhere, f"notebooks/{name}.ipynb")
-            reader.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
-            return reader
+    A notebook that names a kernel which is not there is neither what was signed nor can it run.
+    """
 
-        readers = Readers(opened)
-        yield readers
-        for reader in readers.values():
-            reader.page.close()
+    def opened(name):
+        reader = author[name]  # has run and saved it
+        book = json.loads((tree / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))
+        book["metadata"] = {"kernelspec": {"name": "elsewhere", "display_name": "Elsewhere"}}
+        (tree / "notebooks" / f"{name}-read.ipynb").write_text(json.dumps(book), encoding="utf-8")
+        lab.show(reader.page, f"tree/notebooks/{name}-read.ipynb")
+        reader.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
+        return reader
+
+    return Readers(opened)
 
 
 def outputs(page):
@@ -186,6 +188,7 @@ def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(au
     """Last, for it takes the kernel of the author's."""
     page = author[name].page
     page.bring_to_front()
+    lab.show(page, f"tree/notebooks/{name}.ipynb")
     assert page.locator("[class$=-still]:visible").count() == 0
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
@@ -193,7 +196,9 @@ def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(au
     page.evaluate(CONNECTED)
     trusted, _ = page.evaluate(TRUSTED_AND_KERNEL)
     assert trusted
-    still = page.locator("[class$=-still]").filter(has_text=NOTEBOOKS[name])
+    still = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) [class$=-still]").filter(
+        has_text=NOTEBOOKS[name]
+    )
     still.first.wait_for()
     still.first.scroll_into_view_if_needed()
     page.screenshot(path=lab.root / "reopened.png")

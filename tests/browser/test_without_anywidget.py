@@ -91,6 +91,7 @@ def test_a_run_shows_progress_and_another_cell_answers_until_it_is_cancelled(use
     status(page, "ui/nothing-kept", "ui/run-cancelled")
 
 
+@pytest.mark.exhaustive  # every run does so with anywidget, which has no part in it: test_flows.py
 @pytest.mark.criterion(19)
 def test_twenty_thousand_steps_are_no_flood_of_messages(user):
     code = (
@@ -104,6 +105,7 @@ def test_twenty_thousand_steps_are_no_flood_of_messages(user):
 @pytest.mark.criterion(19)
 def test_the_next_run_ends_with_the_verdict_and_the_code_of_it(user):
     page = user.page
+    tab(page, "ui/run")
     fill(page, "ui/iterations", "1")
     fill(page, "ui/faults", FAULT)
     button(page, "ui/run-comparison").click()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.face.jupyter_lab import RUN_CODE, Reader
+from kit.face.jupyter_lab import RUN_CODE, Guest
 from kit.face.pages import (
     FAULT,
     GUILTY,
@@ -39,10 +39,10 @@ def notebook(lab):
 def user(chromium, lab, notebook):
     """One person, whose page the tests use in their order."""
     permissions = ["clipboard-read", "clipboard-write"]
-    reader = Reader(chromium, lab, notebook, permissions=permissions)
+    reader = Guest(chromium, lab, notebook, permissions=permissions)
     assert lab.run_all(reader.page) == []
     yield reader
-    reader.page.close()
+    reader.leave()
 
 
 def progress(page):
@@ -81,6 +81,7 @@ def test_a_right_field_takes_alert_and_reason_away(user):
     expect(button(page, "ui/run-comparison")).to_be_enabled()
 
 
+@pytest.mark.exhaustive  # every run cancels one of two trees: test_flows.py
 def test_a_run_shows_progress_and_can_be_cancelled(user):
     page = user.page
     fill(page, "ui/iterations", "2000")
@@ -165,6 +166,7 @@ def test_a_click_on_the_guilty_operator_leads_to_its_source_line(user, lab):
     button(page, "ui/pin").click()
 
 
+@pytest.mark.exhaustive  # every run opens a report so in test_report.py and writes one in test_without_anywidget.py
 def test_the_report_opens_with_the_network_off(user, lab, chromium):
     page = user.page
     tab(page, "ui/report")

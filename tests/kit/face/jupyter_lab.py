@@ -66,6 +66,10 @@ ALL_RUN = """() => {
   return code.some((c) => done(c) && failed(c)) || code.every(done);  // an error ends it
 }"""
 
+RESTORED = within(
+    SECONDS, "async () => { await window.jupyterapp.restored; }"
+)  # commands are there
+
 ERRORS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].flatMap(
   (c) => c.type === 'code' ? c.sharedModel.getOutputs().filter((o) => o.output_type === 'error')
     .map((o) => `${o.ename}: ${o.evalue}`) : [])"""
@@ -103,9 +107,18 @@ def python(page, source: str, *, keep: bool = True) -> str:
 
 
 # Closes all notebooks, unasked whether they should be saved; false if a dialog still waits for an answer.
-TIDY = """() => {
-  for (const one of [...window.jupyterapp.shell.widgets('main')]) one.dispose();
-  return document.querySelector('.jp-Dialog') === null;
+TIDY = """async () => {
+  const { shell, commands } = window.jupyterapp;
+  for (const one of [...shell.widgets('main')]) one.dispose();
+  if (shell.leftCollapsed) await commands.execute('application:toggle-left-area');
+  return document.querySelector('.jp-Dialog') === null && document.body.dataset.jpThemeLight === 'true';
+}"""
+
+# JupyterLab may open a launcher by itself, where nothing else is open.
+LAUNCH = """async () => {
+  const { shell, commands } = window.jupyterapp;
+  const found = [...shell.widgets('main')].find((one) => one.id.startsWith('launcher'));
+  if (found) shell.activateById(found.id); else await commands.execute('launcher:create', {cwd: ''});
 }"""
 
 
@@ -130,12 +143,16 @@ class Lab:
         workspace = f"{self.address}/lab/workspaces/w{secrets.token_hex(4)}"
         page.goto(f"{workspace}{path and '/tree/'}{path}?token={self.token}&reset")
         page.wait_for_function("() => window.jupyterapp", timeout=SECONDS * 1000)
+        page.evaluate(RESTORED)
         page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=SECONDS * 1000)
         if path:
             page.evaluate(READY, path)
 
     def show(self, page, path: str) -> None:
-        """Show a notebook in the JupyterLab that a page has loaded."""
+        """Show a notebook, or the launcher, in the JupyterLab that a page has loaded."""
+        if not path:
+            page.evaluate(LAUNCH)
+            return
         open_it = "async (path) => { await window.jupyterapp.commands.execute('docmanager:open', {path}); }"
         page.evaluate(open_it, path)
         page.evaluate(READY, path)
@@ -156,6 +173,8 @@ class Lab:
         """End all kernels: each holds some hundred megabytes."""
         for session in json.loads(self._ask("GET", "sessions")):
             self._ask("DELETE", f"sessions/{session['id']}")
+        for kernel in json.loads(self._ask("GET", "kernels")):  # those of Voila have no session
+            self._ask("DELETE", f"kernels/{kernel['id']}")
 
     def _ask(self, method: str, what: str) -> bytes:
         headers = {"Authorization": f"token {self.token}"}
@@ -194,23 +213,33 @@ class Reader:
 
 
 class Guest(Reader):
-    """A reader who takes the page that another has left, if there is one: JupyterLab takes long to load."""
+    """A reader who takes the page that another has left, if there is one: JupyterLab takes long to load.
 
-    def __init__(self, chromium, server: Lab, path: str) -> None:
+    What is allowed to one, seen in a color scheme or copied is of no concern to the next.
+    """
+
+    def __init__(
+        self, chromium, server: Lab, path: str, *, permissions=(), color_scheme="light"
+    ) -> None:
         self._server = server
-        if not server.left:
-            super().__init__(chromium, server, path)
-            return
-        self._sit_down(server.left.pop(), server)
-        self.page.set_viewport_size(SIZE)
+        if server.left:
+            self._sit_down(server.left.pop(), server)
+            self.page.set_viewport_size(SIZE)
+        else:
+            super().__init__(chromium, server, "")
+        if permissions:
+            self.page.context.grant_permissions(permissions)
+            self.page.evaluate("() => navigator.clipboard.writeText('')")
+        self.page.emulate_media(color_scheme=color_scheme)
         server.show(self.page, path)
 
     def leave(self) -> None:
         """Close the notebooks; where something went wrong, the page as well."""
         for event, listener in self._listeners:
             self.page.remove_listener(event, listener)
+        self.page.context.clear_permissions()
         if self.trouble or not self.page.evaluate(TIDY):
-            self.page.close()
+            self.page.context.close()
         else:
             self._server.left.append(self.page)
 
@@ -277,6 +306,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True, disabled: tuple[str, ...] =
         "--ServerApp.shutdown_no_activity_timeout=600",  # should this process be killed
         *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LanguageServerManager.autodetect=False",  # which starts Node a dozen times
         "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp knows when it is ready
     ]
@@ -287,6 +317,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True, disabled: tuple[str, ...] =
         lab = Lab(f"http://127.0.0.1:{port}", token, root, home / "data")
         _wait_for(lab, server, home / "log")
         yield lab
+        lab.end_kernels()  # for which the server itself would take ten seconds
 
 
 @contextlib.contextmanager
@@ -298,6 +329,7 @@ def workbench_lab(folder: Path):
     config = {
         "LabApp": {"expose_app_in_browser": True},
         "ServerApp": {"shutdown_no_activity_timeout": 600},
+        "LanguageServerManager": {"autodetect": False},
     }
     (home / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
     port = _free_port()
@@ -308,6 +340,7 @@ def workbench_lab(folder: Path):
         lab = Lab(f"http://127.0.0.1:{port}", token, folder, home / "data")
         _wait_for(lab, server, home / "log")
         yield lab, printed
+        lab.end_kernels()  # as above
 
 
 @contextlib.contextmanager
