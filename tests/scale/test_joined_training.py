@@ -106,7 +106,7 @@ def test_a_fault_of_a_link_is_named(trees, client, tmp_path, golden, fault, code
     assert job.sentence.values["clauses"][0].values["found"].code == f"layouts/found-{code}"
 
 
-@pytest.mark.parametrize("axes", ["tp=4", "pp=4", "dp=2"])
+@pytest.mark.parametrize("axes", ["tp=4", "pp=4", "dp=2", "tp=2,dp=2"])
 def test_axes_and_layouts_are_told_from_the_dumps(trees, client, tmp_path, axes):
     job = wb.compare_job(trees(axes)[0], trees("")[0], out=tmp_path / "r", client=client)
     assert job.axes == (axes, "tp=1", "inferred")

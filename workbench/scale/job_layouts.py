@@ -178,7 +178,7 @@ def _tell(side: _Side, whole: _Side, parallel: Parallel) -> LayoutTable:
     parts, others = (_parts_of_first(one, other) for one, other in ((side, whole), (whole, side)))
     job = job_of([read_part(merge_parts(parts))], side.table, parallel)
     golden: Job = job_of([read_part(merge_parts(others))])
-    return replace(tell_layouts(job, golden, by_shape=True), parallel=parallel)
+    return replace(tell_layouts(job, golden, likely=True), parallel=parallel)
 
 
 def _parts_of_first(side: _Side, other: _Side) -> list[Part]:

@@ -186,3 +186,23 @@ def test_nothing_is_told_of_what_fits_no_reading():
     shards = [record("w", values(4), rank) for rank in (0, 1)]
     job = job_of(dump(*shards), None, parse_layouts("parallel: tp=2").parallel)
     assert tell_layouts(job, job_of(dump(record("w", values(8))))).rows == ()
+
+
+def test_what_is_nothing_but_rounding_lies_as_the_others_of_its_kind():
+    """By its shape, tp may cut it as well as dp."""
+    parallel = parse_layouts("parallel: tp=2,dp=2").parallel
+    whole, shards = values(8), []
+    for rank in range(4):
+        at = parallel.coordinates(rank)
+        half = whole[4 * at["tp"] : 4 * at["tp"] + 4]
+        shards.append(record("value", half * (0.25 if at["dp"] else 0.75), rank))
+        shards.append(record("key", values(4), rank))
+    job = job_of(dump(*shards), None, parallel)
+    golden = job_of(dump(record("value", whole), record("key", values(8))))
+    (told,) = tell_layouts(job, golden).rows
+    likely = {row.pattern: row for row in tell_layouts(job, golden, likely=True).rows}
+    assert str(told.layout) == "d0[tp,dp:partial]"
+    assert [(row.layout, row.agreed) for row in likely.values()] == [
+        (told.layout, 1),
+        (told.layout, 0),
+    ]

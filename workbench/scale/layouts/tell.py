@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.scale.layouts.jobs import Job
 
     Array = NDArray[Any]
+    Kind = tuple[Any, ...]
 
 MOST_READINGS = 512
 """Readings of one tensor that are tried."""
@@ -43,7 +44,7 @@ _LOSS = re.compile(r"CrossEntropy|NLLLoss|_loss_|(?<!With)Loss(?!Cell)")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The readings that one tensor allows, the plainest first; ``likely`` is the only one that shapes allow."""
+    """The readings that one tensor allows, the plainest first; ``likely`` is how it may lie if it allows none."""
 
     key: TensorKey
     layouts: tuple[TensorLayout, ...]
@@ -51,7 +52,7 @@ class Told:
 
 
 def tell_layouts(
-    target: Job, golden: Job, iteration: int | None = None, *, by_shape: bool = False
+    target: Job, golden: Job, iteration: int | None = None, *, likely: bool = False
 ) -> LayoutTable:
     """Tell how the tensors of a job lie from those of another that is whole, or whose layouts are known.
 
@@ -63,9 +64,10 @@ def tell_layouts(
         The same run in one piece: of one rank, or with layouts of its own.
     iteration : int, optional
         Which iteration is looked at; without it the first that both have.
-    by_shape : bool
-        Whether shapes alone tell the layout of tensors that fit no reading, as behind an error: where they allow one
-        way to cut it. Of such rows nothing has ``agreed``.
+    likely : bool
+        Whether tensors that fit no reading, as behind an error or of nothing but rounding, get a layout all the same:
+        that of other tensors of the same kind, else the one way to cut it that shapes allow. Of such rows nothing has
+        ``agreed``.
 
     Returns
     -------
@@ -75,13 +77,39 @@ def tell_layouts(
     """
     common = [key for key in target.tensors if key in golden.tensors]
     first = min((key.iteration for key in common), default=0) if iteration is None else iteration
-    told = []
-    for key in common:
-        if key.iteration == first:
-            fitting = tuple(_readings_of(target, golden, key))
-            likely = _likely(target, golden, key) if by_shape and not fitting else None
-            told.append(Told(key, fitting, likely))
+    looked_at = [key for key in common if key.iteration == first]
+    told = [Told(key, tuple(_readings_of(target, golden, key))) for key in looked_at]
+    if likely and not all(one.layouts for one in told):
+        told = _with_likely(told, target, golden)
     return LayoutTable(tuple(_rows(told)), target.layouts.numbered, target.parallel)
+
+
+def _with_likely(told: list[Told], target: Job, golden: Job) -> list[Told]:
+    """Say of tensors that fit no reading how they lie if they lie as the others do."""
+    known: dict[Kind, list[Told]] = defaultdict(list)
+    kinds = {one.key: _kind(target, golden, one.key) for one in told}
+    for one in told:
+        if one.layouts:
+            known[kinds[one.key]].append(one)
+
+    def likely(one: Told) -> TensorLayout | None:
+        others = known.get(kinds[one.key])
+        alike = _agreed(others) if others else None
+        return alike[0] if alike is not None else _by_shapes(target, golden, one.key)
+
+    return [one if one.layouts else Told(one.key, (), likely(one)) for one in told]
+
+
+def _kind(target: Job, golden: Job, key: TensorKey) -> Kind:
+    """Return what tensors that lie alike have in common: operator type, place, and the shapes of both sides."""
+    shapes = []
+    for job in (target, golden):
+        try:
+            found = {one.spec.shape for one in job.tensors[key].records.values()}
+        except WorkbenchError:
+            found = set()
+        shapes.append(frozenset(found))
+    return key.op_type, key.io, key.slot, *shapes
 
 
 def _readings_of(target: Job, golden: Job, key: TensorKey) -> Iterator[TensorLayout]:
@@ -101,7 +129,7 @@ def _is_of_loss(key: TensorKey) -> bool:
     return bool(_LOSS.search(f"{key.op_type} {key.op_name}"))
 
 
-def _likely(target: Job, golden: Job, key: TensorKey) -> TensorLayout | None:
+def _by_shapes(target: Job, golden: Job, key: TensorKey) -> TensorLayout | None:
     """Return the layout of a tensor that its shapes tell: all ranks hold it, or they allow one way to cut it."""
     records, others = target.tensors[key].records, golden.tensors[key].records
     try:
