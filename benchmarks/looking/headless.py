@@ -78,6 +78,7 @@ def steps(bench: Workbench, shell: Shell, folder: Path) -> Iterator[Step]:
     for name, actions in (
         ("configure", ()),
         ("run", ()),
+        ("job", ()),
         ("align", aligning(bench, shell)),
         ("divergence", diverging(bench, shell)),
         ("operator", operating(bench, shell)),

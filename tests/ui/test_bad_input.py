@@ -16,6 +16,8 @@ import workbench as wb
 from kit.cases import ONE_OF_A_KIND, nightly
 from kit.face.screen import Said, alerts_beside, alerts_in, is_control, label, walk
 from kit.words import refused
+from workbench.scale.job import JobResult
+from workbench.scale.summary import UnitSummary
 from workbench.session.comparison import Comparison
 from workbench.show.look.look import look_data
 from workbench.ui.bench.session import session_data
@@ -95,6 +97,10 @@ TABLE = {
         "ui/parameters": Typed(("colour=3", "much:more", "\0", HUGE + "=1", LONG), "1.5", "ui/add-fault"),
         "ui/add-fault": Pressed(said=True),
         "ui/run-comparison": Pressed(), "ui/cancel-run": Pressed(),
+    },
+    "job": CHOOSER | CODE | {
+        "ui/job-folder": Typed((*NO_FILES, "ROOT/text.txt", "ROOT/broken.json", "ROOT/form.json"), "ROOT/job"),
+        "ui/job-read-again": Pressed(), "ui/cancel-run": Pressed(),
     },
     "trees": {
         "ui/target-dump": Typed((*NO_FILES, "ROOT/text.txt"), "TREE"),
@@ -182,6 +188,8 @@ def root(tmp_path_factory):
     for name, text in texts.items():
         (folder / name).write_text(text)
     (folder / "circle").symlink_to("circle")
+    (folder / "job").mkdir()
+    JobResult("t", "g", (UnitSummary(0, 0, "done", "pass"),)).to_json(folder / "job" / "job.json")
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import field
 from functools import cached_property
@@ -199,7 +200,8 @@ class JobResult:
     @classmethod
     def from_json(cls, path: str | Path) -> JobResult:
         """Read what `to_json` wrote, or the folder of a job; raises FormatError if it is none."""
-        file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+        # `os.path`, unlike `Path`, takes a name that is too long for no folder
+        file = Path(path) / FILE if os.path.isdir(path) else Path(path)
         text = file_content(file, _MOST, "job result")
         try:
             return _from_json(json.loads(text), str(file.parent))

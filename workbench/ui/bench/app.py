@@ -285,11 +285,14 @@ class Workbench(T.HasTraits):
         self.comparison = found
         return found
 
-    def read_job(self) -> JobResult:
-        """Return the result of the job as it is now; raises FormatError if ``job`` is no folder of one."""
+    def read_job(self, folder: str = "") -> JobResult:
+        """Return the result of the job as it is now; raises FormatError if ``job`` is no folder of one.
+
+        ``folder`` is one that ``job`` could then be set to.
+        """
         from workbench.scale.compare_job import read_job
 
-        return read_job(self.job)
+        return read_job(folder or self.job)
 
     def compare_unit(
         self,

@@ -40,6 +40,7 @@ class JobPanel(Part):
         self.job: JobResult | None = None
         self.place: Place | None = None
         self._shown: Comparison | None = None
+        self._taken: JobResult | None = None
         self._waits: Place | None = None
         self._running: Job | None = None
         self.folder = Chooser(self.say("ui/job-folder"), self.say)
@@ -64,16 +65,31 @@ class JobPanel(Part):
         return ("ready", "") if bench.job else ("pending", "")
 
     def _take(self) -> None:
-        self.bench.job = self.folder.value
+        """Take a folder that somebody chose, if it is one of a job; else it is said beside it why not."""
+        folder = self.folder.value
+        if folder and folder != self.bench.job:
+            self.background.ask(lambda: self._chosen(folder), self.folder.alert)
+        else:
+            self.bench.job = folder
+
+    def _chosen(self, folder: str) -> Callable[[], None]:
+        found = self.bench.read_job(folder)
+
+        def take() -> None:
+            self._taken = found
+            self.bench.job = folder
+
+        return take
 
     def refresh(self) -> None:
         """Read the job of the bench anew, and show its map."""
         self.fill(self.folder, self.bench.job)
         self._show_code()
-        if self.bench.job:
+        known, self._taken = self._taken, None
+        if self.bench.job and known is None:
             self.background.ask(self._read)
         else:
-            self._show(None)
+            self._show(known)
 
     def _read(self) -> Callable[[], None]:
         """Read the job; return what shows it."""
