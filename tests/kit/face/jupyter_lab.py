@@ -24,6 +24,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SECONDS = 120  # a busy machine is no defect
 SIZE = {"width": 1400, "height": 1000}
+IDLE = 3600
+"""Seconds after which a server ends that nobody asks: should this process be killed. Files of other tests lie between."""
 """Of a window, in pixels."""
 
 
@@ -303,7 +305,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True, disabled: tuple[str, ...] =
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *("--ServerApp.ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"),
         *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}"),
-        "--ServerApp.shutdown_no_activity_timeout=600",  # should this process be killed
+        f"--ServerApp.shutdown_no_activity_timeout={IDLE}",
         *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LanguageServerManager.autodetect=False",  # which starts Node a dozen times
@@ -317,7 +319,8 @@ def jupyter_lab(root: Path, *, kernels: bool = True, disabled: tuple[str, ...] =
         lab = Lab(f"http://127.0.0.1:{port}", token, root, home / "data")
         _wait_for(lab, server, home / "log")
         yield lab
-        lab.end_kernels()  # for which the server itself would take ten seconds
+        with contextlib.suppress(OSError):  # it has ended by itself
+            lab.end_kernels()  # for which the server itself would take ten seconds
 
 
 @contextlib.contextmanager
@@ -328,7 +331,7 @@ def workbench_lab(folder: Path):
     (home / "config").mkdir()
     config = {
         "LabApp": {"expose_app_in_browser": True},
-        "ServerApp": {"shutdown_no_activity_timeout": 600},
+        "ServerApp": {"shutdown_no_activity_timeout": IDLE},
         "LanguageServerManager": {"autodetect": False},
     }
     (home / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
@@ -340,7 +343,8 @@ def workbench_lab(folder: Path):
         lab = Lab(f"http://127.0.0.1:{port}", token, folder, home / "data")
         _wait_for(lab, server, home / "log")
         yield lab, printed
-        lab.end_kernels()  # as above
+        with contextlib.suppress(OSError):
+            lab.end_kernels()  # as above
 
 
 @contextlib.contextmanager
