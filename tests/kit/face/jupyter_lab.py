@@ -24,9 +24,10 @@ import pytest
 ROOT = Path(__file__).parents[3]
 SECONDS = 120  # a busy machine is no defect
 SIZE = {"width": 1400, "height": 1000}
-IDLE = 3600
-"""Seconds after which a server ends that nobody asks: should this process be killed. Files of other tests lie between."""
 """Of a window, in pixels."""
+
+IDLE = 3600
+"""Seconds after which a server ends that nobody asks: this process may have been killed, or test other files."""
 
 
 def within(seconds: float, script: str) -> str:
