@@ -16,10 +16,13 @@ import tomllib
 import urllib.error
 import urllib.request
 import zipfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from kit.cases import is_nightly
 from kit.face.jupyter_lab import missing
 
 pytestmark = pytest.mark.slow
@@ -33,9 +36,21 @@ LEFT_OUT = shutil.ignore_patterns("build", "__pycache__", ".ipynb_checkpoints", 
 SECONDS = 60
 
 
+def at_hand() -> tuple[str, ...]:
+    """What has pip build with the setuptools that is installed, if that can: none is fetched, a third of the time."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (needed,) = project["build-system"]["requires"]
+    try:
+        installed = version("setuptools")
+    except PackageNotFoundError:
+        return ()
+    enough = Requirement(needed).specifier.contains(installed)
+    return ("--no-build-isolation",) if enough and not is_nightly() else ()
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel of this tree, built as pip builds it."""
+    """The wheel of this tree, built as pip builds it; each night as for somebody who has no setuptools."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     source.mkdir()
@@ -45,7 +60,7 @@ def wheel(tmp_path_factory) -> Path:
         copy(ROOT / name, source / name, **options)
     built = subprocess.run(
         [*(sys.executable, "-m", "pip", "wheel"), *("--no-deps", "--quiet", "--retries", "1"),
-         *("--disable-pip-version-check", "--wheel-dir", folder, source)],
+         *("--disable-pip-version-check", "--wheel-dir", folder, source), *at_hand()],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if built.returncode and "No matching distribution found for setuptools" in built.stderr:

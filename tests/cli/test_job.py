@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kit.build.jobs import PRODUCT, write_job
+from kit.cases import nightly
 from kit.commands import run
 
 
@@ -18,9 +19,10 @@ def trees(tmp_path_factory):
     return write_job(top / "target", ranks=2, faults=faults), golden
 
 
-def test_a_job_runs_in_processes_of_its_own_and_is_exit_status_1(trees, tmp_path, capsys):
+@pytest.mark.parametrize("workers", nightly([1, 2], [1]))
+def test_a_job_runs_in_processes_of_its_own_and_is_exit_status_1(workers, trees, tmp_path, capsys):
     out = tmp_path / "result"
-    shown = run(capsys, "compare", *trees, "--out", out, "--workers", 2, "--ranks", "all", "--iterations", "0-1",
+    shown = run(capsys, "compare", *trees, "--out", out, "--workers", workers, "--ranks", "all", "--iterations", "0-1",
                 "--memory", "2GB", "--csv", tmp_path / "units.csv", "--html", tmp_path / "a.html")  # fmt: skip
     assert shown.status == 1
     lines = shown.out.splitlines()

@@ -17,6 +17,7 @@ import workbench.session.compare
 from kit.cases import nightly
 from kit.commands import run, status
 from kit.damage.files_that_fail import WAYS, files_that_fail
+from kit.face.figures import blank_figures
 from workbench.core.words import Message
 
 COMMANDS = {
@@ -89,6 +90,13 @@ def lacking(result):
     return sum(row["status"] == "uncomparable" for row in result["operators"])
 
 
+@pytest.fixture
+def no_figures():
+    """Figures are drawn in memory, of what was read before."""
+    with blank_figures():
+        yield
+
+
 TRIALS = [*product(COMMANDS, WAYS, (31, 1)), ("compare", "vanishes", 13)]
 """Every how many calls one fails; each command and each way is tried daily, all calls of all of them nightly."""
 DAILY = [
@@ -99,6 +107,7 @@ DAILY = [
 ]
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(("command", "way", "step"), nightly(TRIALS, DAILY))
 def test_a_file_that_fails_at_any_call_is_told(capsys, dumps, tmp_path, command, way, step):
     inputs, out = copied(dumps, tmp_path / "run")

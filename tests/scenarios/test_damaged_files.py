@@ -1,7 +1,8 @@
 """Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
 
-Every run gives each reader five and takes one tree of every kind; the nightly run as many again and two
-more trees; ``make mutations`` gives ten thousand to each, and two thousand damaged trees of every kind.
+Every run gives each reader five and takes one tree of every kind, by turns the one that is reported and read
+again under tracemalloc; the nightly run as many again and two more trees; ``make mutations`` gives ten thousand
+to each, and two thousand damaged trees of every kind.
 """
 
 import json
@@ -21,27 +22,32 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
 )
 
+WHOLE = "MUTATIONS" in os.environ
 FILES = int(os.environ.get("MUTATIONS", "15"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-FEW = dict.fromkeys(READERS, 5) | dict.fromkeys(TREES, 1)
-"""How many of them every run takes: the first; with ``MUTATIONS`` all of them are one case."""
+FEW = 5
+"""How many files every run takes of each reader: the first; with ``MUTATIONS`` all of them are one case."""
+
+BY_TURNS = {name: place % 3 for place, name in enumerate(TREES)}
+"""Which tree of each kind every run takes; the first is also reported and read again under tracemalloc."""
 
 
 def shares():
-    """Name, number of the first damage and how many, as parameters; the later shares are for the nightly run."""
-    parts = [
-        (name, *part)
-        for name, count in COUNTS.items()
-        for part in ([(0, count)] if "MUTATIONS" in os.environ else parted(count, FEW[name]))
-    ]
+    """Name, number of the first damage and how many, as parameters; other shares are for the nightly run."""
+    parts = [(name, *part) for name, count in COUNTS.items() for part in parted(name, count)]
     marks = [(pytest.mark.slow,) if name in TREES else () for name, *_ in parts]
     cases = [pytest.param(*part, marks=some) for part, some in zip(parts, marks, strict=True)]
-    return nightly(cases, [part for part in parts if part[1] == 0])
+    daily = [part for part in parts if part[1] == BY_TURNS.get(part[0], 0)]
+    return nightly(cases, parts if WHOLE else daily)
 
 
-def parted(count, few):
-    """The first few of so many, and those that are left."""
-    return [(0, few), (few, count - few)]
+def parted(name, count):
+    """What every run takes of so many damages, and what is left."""
+    if WHOLE:
+        return [(0, count)]
+    if name in TREES:
+        return [(number, 1) for number in range(count)]
+    return [(0, FEW), (FEW, count - FEW)]
 
 
 WORKER = Path(processes.__file__)

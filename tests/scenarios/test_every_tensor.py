@@ -8,6 +8,7 @@ all of them.
 from __future__ import annotations
 
 import io
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 import workbench as wb
 from kit.build.every_tensor import CELLS, GRAPH, LAYOUTS, UNPACKED, Cell, record
 from kit.build.written import write
-from kit.cases import nightly
+from kit.cases import each_once, nightly
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
@@ -419,7 +420,9 @@ def test_containers_become_npy_files_of_what_lies_there(tmp_path, written, name)
     check(problems())
 
 
-@pytest.mark.parametrize("target", ["NCHW", "NHWC", "NCDHW", "DHWCN", "ND"])
+@pytest.mark.parametrize(
+    "target", nightly(["NCHW", "NHWC", "NCDHW", "DHWCN", "ND"], ["NHWC", "DHWCN", "ND"])
+)
 def test_device_formats_become_a_host_format(tmp_path, written, target):
     root, out = written("acl"), tmp_path / "out"
     result = convert(root, out, format=target)
@@ -448,8 +451,10 @@ def test_device_formats_become_a_host_format(tmp_path, written, target):
     assert not remarks
 
 
-@pytest.mark.parametrize("target", ["", "NCHW"])
-@pytest.mark.parametrize("kind", ["bin", "msnpy"])
+NAMED = [*product(("bin", "msnpy"), ("", "NCHW"))]
+
+
+@pytest.mark.parametrize(("kind", "target"), nightly(NAMED, each_once(NAMED)))
 def test_bin_and_msnpy_files_have_msaccucmps_names(tmp_path, written, kind, target):
     root, out = written("acl"), tmp_path / "out"
     convert(root, out, type=kind, format=target)
@@ -479,8 +484,10 @@ def test_bin_and_msnpy_files_have_msaccucmps_names(tmp_path, written, kind, targ
     check(problems())
 
 
-@pytest.mark.parametrize("name", ["o2-npy", "ge-npy"])
-@pytest.mark.parametrize("target", ["ND", "NCHW", "NCDHW"])
+LEFT = [*product(("o2-npy", "ge-npy"), ("ND", "NCHW", "NCDHW"))]
+
+
+@pytest.mark.parametrize(("name", "target"), nightly(LEFT, each_once(LEFT)))
 def test_npy_files_that_hold_a_device_format_become_a_host_format(tmp_path, written, name, target):
     """Those that O2 left so; in a matrix's own axes, and in those of volumes."""
     root, out = written(name), tmp_path / "out"

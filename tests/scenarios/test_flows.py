@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -71,9 +72,16 @@ def tensors_of(tree, iteration, graph):
     return found
 
 
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """Trees of a CPU by flow, with the feeds of the record; each is made once."""
+    root = tmp_path_factory.mktemp("golden")
+    return cache(lambda case: dumped(root / case, case))
+
+
 @pytest.mark.parametrize("case", FLOWS)
-def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
-    tree = dumped(tmp_path / "ours", case)
+def test_a_cpu_tree_has_the_tensors_of_real_mindspore(golden, case):
+    tree = golden(case)
     folders = {
         "/".join(path.parts[-2:])
         for path in (tree / "rank_0/Net").glob("*/*")
@@ -92,17 +100,14 @@ def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", FLOWS)
-def test_execution_orders_are_those_of_real_mindspore(tmp_path, case):
-    orders = (dumped(tmp_path / "ours", case) / "rank_0/execution_order").glob("*_global_*.csv")
+def test_execution_orders_are_those_of_real_mindspore(golden, case):
+    orders = (golden(case) / "rank_0/execution_order").glob("*_global_*.csv")
     found = {path.stem.rpartition("_")[2]: [*map(int, path.read_text().split())] for path in orders}
     assert found == REAL[case]["order"]
 
 
-def test_devices_have_what_comes_from_other_graphs_and_a_cpu_has_not(tmp_path):
-    cpu, npu = (
-        dumped(tmp_path / "a", "both"),
-        dumped(tmp_path / "b", "both", "mindspore-o0o1", "a2"),
-    )
+def test_devices_have_what_comes_from_other_graphs_and_a_cpu_has_not(golden, tmp_path):
+    cpu, npu = golden("both"), dumped(tmp_path / "b", "both", "mindspore-o0o1", "a2")
     assert ("MatMul", "input", 0) not in tensors_of(cpu, 0, 2)
     assert len(tensors_of(npu, 0, 2)["MatMul", "input", 0]) == 3
 
@@ -111,10 +116,9 @@ CLEAN = [(case, *place) for place in SURFACES for case in FLOWS]
 
 
 @pytest.mark.parametrize(("case", "surface", "device"), nightly(CLEAN, each_once(CLEAN)))
-def test_clean_runs_do_not_fail(tmp_path, case, surface, device):
-    golden = dumped(tmp_path / "golden", case)
+def test_clean_runs_do_not_fail(golden, tmp_path, case, surface, device):
     target = dumped(tmp_path / "target", case, surface, device)
-    comparison = wb.compare(target, golden)
+    comparison = wb.compare(target, golden(case))
     assert comparison.verdict in ("pass", "warn"), comparison.sentence
     outputs = [row for row in comparison.rows if row.io == "output" and not row.match_rule]
     assert not [row for row in outputs if row.op_type != "Parameter"]
@@ -161,11 +165,10 @@ def test_a_fault_that_shows_in_a_late_turn_is_found_in_that_turn():
     the(finding.evidence, "turn", turn=3)
 
 
-def test_runs_whose_choices_differ_are_compared_as_far_as_both_went(tmp_path):
+def test_runs_whose_choices_differ_are_compared_as_far_as_both_went(golden, tmp_path):
     fault = "scaled-output:Default/ReduceSum-op0:-1"
-    golden = dumped(tmp_path / "golden", "both")
     target = dumped(tmp_path / "target", "both", "mindspore-o0o1", "a2", faults=[fault])
-    comparison = wb.compare(target, golden)
+    comparison = wb.compare(target, golden("both"))
     assert comparison.verdict == "fail"
     assert comparison.findings[0].op_name == "Default/ReduceSum-op0"
 
@@ -281,16 +284,15 @@ MODELS_OF_TENSORFLOW = {
     ),
     "the first": (["mlp", "lenet"], (0, 0, 1), (0, 0, 1), "head-Dense/MatMul", 1),
 }  # fmt: skip
-"""Networks, schedules of target and golden, the operator with the fault, the iteration from which on it has it."""
+"""Networks, schedules of target and golden, the operator with the fault, the iteration from which on it has it.
+
+The first is for the nightly run: the third has its target, against another golden.
+"""
 
 
-@pytest.mark.parametrize(
-    ("names", "schedule", "other", "operator", "iteration"),
-    MODELS_OF_TENSORFLOW.values(), ids=MODELS_OF_TENSORFLOW,
-)  # fmt: skip
-def test_models_of_one_tensorflow_process_are_compared_each_with_its_own(
-    tmp_path, names, schedule, other, operator, iteration
-):
+@pytest.mark.parametrize("case", nightly(MODELS_OF_TENSORFLOW, [*MODELS_OF_TENSORFLOW][1:]))
+def test_models_of_one_tensorflow_process_are_compared_each_with_its_own(tmp_path, case):
+    names, schedule, other, operator, iteration = MODELS_OF_TENSORFLOW[case]
     networks = [load_graph(name) for name in names]
     form = new("tensorflow").set("dump.dump_step", "0-3")
     options = {"surface": "tensorflow"}

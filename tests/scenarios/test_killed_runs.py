@@ -1,7 +1,7 @@
 """Runs killed at any moment leave whole files alone, and the next run says what it found.
 
-``KILLS=50`` is the whole test of each job; by default there are few. Every other kill comes at a random time,
-the others before a random operation on files.
+``KILLS=50`` is the whole test of each job, of a large network; by default there are few, of a small one. Every
+other kill comes at a random time, the others before a random operation on files.
 """
 
 import json

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.cases import nightly
 from kit.evidence import clauses, defects, the
 from kit.words import check_said
 from workbench import nn
@@ -112,10 +113,50 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_named(tmp_path)
     the(found.evidence, "rank-apart-from", **apart)
 
 
-def test_a_setting_that_one_rank_has_is_named_though_its_data_are_its_own(tmp_path):
-    name = "Default/network-WithLossCell/_backbone-ResNet/bn1-BatchNorm/BatchNorm-op0"
+class Normalized(nn.Cell):
+    """A small network with statistics of batches."""
+
+    def __init__(self):
+        self.norm = nn.BatchNorm2d(3)
+        self.flatten, self.head = nn.Flatten(), nn.Dense(48, 2)
+
+    def construct(self, x):
+        return self.head(self.flatten(self.norm(x)))
+
+
+def normalized():
+    """Its training by two ranks, and a batch for each."""
+    draw = np.random.default_rng(0)
+    batches = [
+        (draw.standard_normal((8, 3, 4, 4), np.float32), np.zeros((8, 2), np.float32))
+        for _ in range(2)
+    ]
+    with nn.data_parallel(2):
+        cell = nn.WithLossCell(Normalized(), nn.MSELoss())
+        step = nn.TrainOneStepCell(cell, nn.SGD(cell.trainable_params(), 0.01)).set_train()
+        graph = wb.trace(step, *batches[0])
+    names = [one.name for one in graph.parameters if not one.is_weight]
+    return graph, [dict(zip(names, batch, strict=True)) for batch in batches]
+
+
+def of_network(network):
+    """Graph and feeds of a network with statistics of batches; the large one has its own feeds."""
+    return normalized() if network == "Normalized" else (load_graph("resnet_train", 0, 2), None)
+
+
+NORMALIZING = {
+    "Normalized": "Default/network-WithLossCell/_backbone-Normalized/norm-BatchNorm2d/BatchNorm-op0",
+    "ResNet": "Default/network-WithLossCell/_backbone-ResNet/bn1-BatchNorm/BatchNorm-op0",
+}
+"""Network → an operator with statistics of batches; the large one is for the nightly run."""
+
+
+@pytest.mark.parametrize("network", nightly([*NORMALIZING], ["Normalized"]))
+def test_a_setting_that_one_rank_has_is_named_though_its_data_are_its_own(network, tmp_path):
+    name = NORMALIZING[network]
     faults = [f"wrong-attribute:{name}:epsilon=0.1,rank=1"]
-    tree = job(tmp_path / "a", load_graph("resnet_train", 0, 2), faults=faults)
+    graph, feeds = of_network(network)
+    tree = job(tmp_path / "a", graph, feeds=feeds, faults=faults)
     found = defects(wb.compare(tree, tree, rank=(0, 1)))[0]
     assert (found.kind, found.op_name) == ("attribute", name)
 
@@ -138,10 +179,15 @@ def test_weights_whose_gradients_were_never_summed_are_named(tmp_path):
     assert (found.kind, found.op_type) == ("rank", "SGD")
 
 
-def test_moving_statistics_are_those_of_a_ranks_own_batches(tmp_path):
-    graph = load_graph("resnet_train", 0, 2)
-    tree = job(tmp_path / "a", graph, iterations=2)
+@pytest.mark.parametrize("network", nightly([*NORMALIZING], ["Normalized"]))
+def test_moving_statistics_are_those_of_a_ranks_own_batches(network, tmp_path):
+    graph, feeds = of_network(network)
+    tree = job(tmp_path / "a", graph, feeds=feeds, iterations=2)
     comparison = wb.compare(tree, tree, rank=(0, 1))
+    moving = [
+        one for one in own_rows(comparison) if "moving" in one.op_name or "BatchNorm" in one.op_type
+    ]
+    assert moving
     assert not defects(comparison)
     assert comparison.verdict == "pass"
 

@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
+from kit.face.figures import blank_figures
 from workbench.core.words import Message
 
 SAMPLE = Path(__file__).parents[2] / "sample_dumps"
@@ -26,6 +27,13 @@ REAL = [*product(("alexnet_padmode", "transformer_ln_eps", "optimizer_lr", "kern
                  (False, True))]  # fmt: skip
 DAILY = [case for number, case in enumerate(REAL) if number % 4 in (0, 3)]
 """Every pair one way around, by turns."""
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    """Headings are read, and no figure."""
+    with blank_figures():
+        yield
 
 
 def assert_the_report_names_it(comparison, folder):

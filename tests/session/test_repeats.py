@@ -19,6 +19,7 @@ import workbench as wb
 from kit.build.runs import on_device, on_reference
 from kit.cases import each_once, nightly
 from kit.commands import run
+from kit.face.figures import blank_figures
 from workbench.comparison.follow.judge import BETWEEN_RUNS
 from workbench.comparison.result import NotDeterministic, RepeatRun
 from workbench.core.plan import DumpPlan
@@ -207,6 +208,13 @@ def measured(goldens, repeats):
     return wb.compare(noisy("mlp", 1), goldens["mlp"], repeats=given)
 
 
+@pytest.fixture
+def no_figures():
+    """Tables of a report are read, and no figure."""
+    with blank_figures():
+        yield
+
+
 def between(rows):
     return {(row.op_name, row.io, row.slot): row.between_runs for row in rows}
 
@@ -243,6 +251,7 @@ def test_exports_keep_how_far_runs_differ(ending, measured, tmp_path):
     assert [one.uncounted for one in again.result.repeats] == uncounted
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_report_lists_runs_and_operators_that_are_not_deterministic(measured, tmp_path):
     text = measured.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     section = text.partition('id="repeats"')[2].partition("</section>")[0]
@@ -251,11 +260,13 @@ def test_the_report_lists_runs_and_operators_that_are_not_deterministic(measured
     assert "1.6e-5" in section
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_without_other_runs_does_not_speak_of_them(goldens, tmp_path):
     path = wb.compare(noisy("mlp", 1), goldens["mlp"]).to_html(tmp_path / "report.html")
     assert 'id="repeats"' not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_says_how_many_more_operators_are_not_deterministic(measured, tmp_path):
     (one,) = measured.result.not_deterministic
     many = tuple(replace(one, slot=number) for number in range(LISTED + 2))

@@ -10,6 +10,7 @@ from ipywidgets.widgets import widget as widgets
 
 import workbench as wb
 from kit.build.jobs import PRODUCT, write_job
+from kit.face import figures
 from workbench.ui import background
 
 SECONDS = 60
@@ -42,20 +43,10 @@ def real_threads(work_at_once):
 
 
 @pytest.fixture(autouse=True)
-def blank_figures(monkeypatch):
-    """Figures of matplotlib are empty: they take most of the time, and few tests look at what is drawn."""
-    figures = {
-        "workbench.show.plots.operator.inline_svg": lambda draw, label, size: blank(label),
-        "workbench.show.report.divergence_svg": lambda result, **size: blank("divergence"),
-    }
-    with monkeypatch.context() as blanks:
-        for name, blank_one in figures.items():
-            blanks.setattr(name, blank_one)
-        yield blanks.undo
-
-
-def blank(label):
-    return f'<svg role="img" aria-label="{label}"></svg>'
+def blank_figures():
+    """Figures of matplotlib are empty, unless a test wants its `pictures`."""
+    with figures.blank_figures() as undo:
+        yield undo
 
 
 @pytest.fixture(scope="session")

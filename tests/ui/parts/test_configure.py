@@ -6,6 +6,7 @@ import re
 import pytest
 
 import workbench as wb
+from kit.cases import ONE_OF_A_KIND, nightly
 from kit.face.screen import alerts_beside, alerts_in, codes_beside, said_in
 from workbench.core.text import escape
 
@@ -69,7 +70,7 @@ def test_a_refused_form_converts_to_nothing_and_says_why(panel):
     assert panel.bench.refused is None
 
 
-@pytest.mark.parametrize("surface", wb.config.SURFACES)
+@pytest.mark.parametrize("surface", nightly([*wb.config.SURFACES], (*ONE_OF_A_KIND, "msprobe")))
 def test_what_is_saved_opens_again(tmp_path, surface):
     one = wb.Workbench(wb.config.new(surface)).form("configure")
     one.path.value = str(
