@@ -189,7 +189,8 @@ def operator(cell: Cell) -> Op:
         groups = LAYOUTS[cell.format].groups
         out = TensorSpec("float32", (1,))
         return Op(cell.name, "Conv3D", (Param(1),), {"group": groups}, (out,), (spec,))
-    return Op(cell.name, "Square", (Param(0),), {}, (spec,), (spec,))
+    apart = {"cell": cell.name}  # without it, all of one number format and shape compute one value
+    return Op(cell.name, "Square", (Param(0),), apart, (spec,), (spec,))
 
 
 GRAPH = Graph(
