@@ -20,7 +20,7 @@ from kit.face.pages import (
     state,
 )
 from kit.face.screen import label
-from workbench.show.payload import compressed
+from workbench.show.packed import compressed
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from workbench._values import dataclass
+from workbench._values import NamedTuple, dataclass
 from workbench.comparison.columns import (
     MAYBE,
     TEXT,
@@ -161,6 +161,19 @@ _NAMES = tuple(one.name for one in fields(Row) if one.init)
 _SAID = tuple(name for name in _NAMES if name != "metrics")
 
 
+class Numbers(NamedTuple):
+    """A number of every row as float64: NaN where nobody knows one, and in which rows somebody does."""
+
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+
+    @staticmethod
+    def of(cells: Sequence[object]) -> Numbers:
+        """Return numbers that stand in a list, with ``None`` where nobody knows one."""
+        known = np.fromiter((cell is not None for cell in cells), np.bool_, len(cells))
+        return Numbers(np.array(cells, np.float64), known)  # None becomes NaN
+
+
 class _Views(list[Row]):
     """Rows as values, which live as long as somebody reads them, and the columns they were made of."""
 
@@ -180,13 +193,14 @@ class Rows(Sequence[Row]):
     A sequence of `Row`. All that are read at the same time are the same objects.
     """
 
-    __slots__ = ("__weakref__", "_figures", "_held", "_views", "table")
+    __slots__ = ("__weakref__", "_figures", "_held", "_kinds", "_views", "table")
 
     def __init__(self, table: Table, figures: array[float]) -> None:
         self.table = table
         self._figures = figures
         self._held: weakref.WeakValueDictionary[int, Row] = weakref.WeakValueDictionary()
         self._views: Callable[[], _Views | None] = _nothing
+        self._kinds: tuple[tuple[Titles, NDArray[np.intp]], ...] | None = None
 
     @staticmethod
     def of(rows: Iterable[Row]) -> Rows:
@@ -210,9 +224,17 @@ class Rows(Sequence[Row]):
         kinds = [self.table.texts[numbers[at]] for at in np.sort(first).tolist()]
         return tuple(dict.fromkeys(title for kind in kinds for title in kind.places))
 
+    def numbers(self, name: str) -> Numbers:
+        """Return a number of every row by its attribute."""
+        values = np.asarray(self.table.rows[name], np.float64)
+        if ROWS.formats[name] != MAYBE:
+            return Numbers(values, np.ones(len(self), np.bool_))
+        known = self.table.known(name)
+        return Numbers(np.where(known, values, nan), known)
+
     def metric(self, title: str) -> list[float | None]:
         """Return a metric of every row; ``None`` where it was not measured."""
-        values, known = self._measured(title)
+        values, known = self.metric_numbers(title)
         found: list[float | None] = values.tolist()
         for kind, at in self.kinds():
             if kind.places.get(title, _NO_PLACE)[1]:
@@ -224,16 +246,16 @@ class Rows(Sequence[Row]):
 
     def metric_array(self, title: str) -> NDArray[np.float64]:
         """Return a metric of every row as float64; NaN where it was not measured as well."""
-        return self._measured(title)[0]
+        return self.metric_numbers(title).values
 
-    def _measured(self, title: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """A metric of every row, and in which rows it was measured."""
+    def metric_numbers(self, title: str) -> Numbers:
+        """Return a metric of every row, and in which rows it was measured."""
         values, known = np.full(len(self), nan), np.zeros(len(self), np.bool_)
         for kind, at in self.kinds():
             if (place := kind.places.get(title)) is not None:
                 values[at] = self.figures[self.table.rows["first"][at] + place[0]]
                 known[at] = True
-        return values, known
+        return Numbers(values, known)
 
     @property
     def figures(self) -> NDArray[np.float64]:
@@ -255,11 +277,15 @@ class Rows(Sequence[Row]):
         ]
         return found
 
-    def kinds(self) -> Iterator[tuple[Titles, NDArray[np.intp]]]:
-        """Yield titles that rows have together, with the numbers of these rows."""
-        numbers = self.table.rows["titles"]
-        for number in np.unique(numbers).tolist():
-            yield self.table.texts[number], np.flatnonzero(numbers == number)
+    def kinds(self) -> Sequence[tuple[Titles, NDArray[np.intp]]]:
+        """Return titles that rows have together, with the numbers of these rows."""
+        if self._kinds is None:
+            numbers, texts = self.table.rows["titles"], self.table.texts
+            self._kinds = tuple(
+                (texts[number], np.flatnonzero(numbers == number))
+                for number in np.unique(numbers).tolist()
+            )
+        return self._kinds
 
     # --- other rows ------------------------------------------------------------------------------
 

@@ -6,12 +6,14 @@ import base64
 import gzip
 import json
 from decimal import ROUND_DOWN, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from workbench._values import NamedTuple
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.results.regrade import in_floors
+from workbench.comparison.rows import Numbers
 from workbench.core.text import json_number
 from workbench.core.words.render import table
 from workbench.core.words.translate import Say
@@ -21,7 +23,7 @@ from workbench.show.plots.series import outline, positions
 from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,16 +47,44 @@ DESCRIPTION_LIMIT = 2_500
 """Rows up to which figures that describe one side (minimum, mean, …) are part of the page."""
 
 
+SHOWN_DIGITS = 3
+"""Significant digits of figures in tables."""
+
+
 def digits(result: Result) -> int:
     """Significant digits of the figures in the page; CSV and JSON files hold all of them.
 
-    Three are as many as tables show, so large results lose nothing on screen by rounding twice.
+    Large results have those of tables alone, and lose nothing on screen by rounding twice.
     """
-    return 5 if len(result.rows) <= DESCRIPTION_LIMIT else 3
+    return 5 if len(result.rows) <= DESCRIPTION_LIMIT else SHOWN_DIGITS
+
+
+class Figures(NamedTuple):
+    """Figures of a column as the page has them: rounded, NaN where there is none, which are there, which are whole."""
+
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
+    kind: Kind
+    places: int
+
+
+def as_list(figures: Figures) -> list[Cell]:
+    """Return figures as values of JSON: whole ones as integers, what is not finite as a word."""
+    found, cells = figures.values, cast("list[Cell]", figures.values.tolist())
+    for n in np.flatnonzero(figures.whole).tolist():
+        cells[n] = int(found[n])
+    for n in np.flatnonzero(~np.isfinite(found)).tolist():
+        cells[n] = json_number(float(found[n])) if figures.known[n] else None
+    return cells
 
 
 def explorer_data(
-    result: Result, *, language: Language = "en", exact: bool = False
+    result: Result,
+    *,
+    language: Language = "en",
+    exact: bool = False,
+    write: Callable[[Figures], Any] = as_list,
 ) -> dict[str, Any]:
     """Return columns, plot positions, marks and words of a result as JSON values.
 
@@ -62,7 +92,8 @@ def explorer_data(
     how many noise floors they are, stay on their side of every threshold of so many digits: grading by thresholds
     counts to the last row what `workbench.comparison.results.regrade` counts.
 
-    Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
+    ``write`` says what stands for the figures of a column. Text columns are a list of distinct texts and indices
+    into it; -1 stands for the operator's name.
     ``x`` and ``order`` are steps from the one before; the module computes the gain from error and inherited error.
     NaN and the infinities are the strings ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was
     measured.
@@ -74,7 +105,7 @@ def explorer_data(
     if exact:
         places |= dict.fromkeys(("error", "inherited", "floor"), _ALL_DIGITS)
     say = Say(language)
-    columns = [_column(column, result.columns, places[column.key], say) for column in shown]
+    columns = [_column(column, result.columns, places[column.key], say, write) for column in shown]
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
@@ -100,8 +131,9 @@ def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]
     """Put errors into their column, and return how many noise floors they are, both fit to be graded."""
     errors, floors = (result.columns.column(name) for name in ("error", "noise_floor"))
     places = max(digits(result), GRADED_DIGITS)
-    next(c for c in columns if c["key"] == "error")["values"] = _beside_thresholds(errors, places)
-    ratios = [*map(in_floors, errors, floors)]
+    values = _beside_thresholds(result.columns.numbers("error"), places)
+    next(c for c in columns if c["key"] == "error")["values"] = values
+    ratios = Numbers.of([*map(in_floors, errors, floors)])
     return {"times": _beside_thresholds(ratios, places)}
 
 
@@ -133,11 +165,14 @@ def _kept(shown: tuple[Column, ...], result: Result) -> tuple[Column, ...]:
 
 def _is_said_twice(rows: Rows) -> bool:
     """Whether the metric that errors are of says the same as they do, wherever it was measured."""
-    errors = rows.column("error")
-    pairs = zip(rows.column("titles"), rows.metric(_ERROR), errors, strict=True)
-    return all(
-        repr(metric) == repr(error) for titles, metric, error in pairs if _ERROR in titles.places
-    )
+    error, metric = rows.numbers("error"), rows.metric_numbers(_ERROR)
+    same = error.known & _are_same(error.values, metric.values)
+    return bool(np.all(same | ~metric.known))
+
+
+def _are_same(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    alike: NDArray[np.bool_] = (a == b) & (np.signbit(a) == np.signbit(b))
+    return alike | (np.isnan(a) & np.isnan(b))
 
 
 def _describes(column: Column) -> bool:
@@ -145,18 +180,13 @@ def _describes(column: Column) -> bool:
     return metric is not None and metric.better == "neither"
 
 
-def _column(column: Column, rows: Rows, places: int, say: Say) -> dict[str, Any]:
-    read = shown_statuses if column.key == "status" else column.cells
-    cells: list[Cell] = [*read(rows)]
+def _column(
+    column: Column, rows: Rows, places: int, say: Say, write: Callable[[Figures], Any]
+) -> dict[str, Any]:
     heading = say(column.heading) if column.heading else column.title
     head = {"key": column.key, "heading": heading, "kind": column.kind}
     if column.kind == "text":
-        if column.key == "golden":
-            pairs = zip(cells, rows.column("op_name"), strict=True)
-            cells = [None if cell == name else cell for cell, name in pairs]
-        texts = [text for text in dict.fromkeys(cells) if text is not None]
-        index: dict[Cell, int] = {None: -1} | {text: number for number, text in enumerate(texts)}
-        return {**head, "texts": texts, "values": [index[cell] for cell in cells]}
+        return head | _texts(column, rows)
     if column.key == "order":
         return {**head, "worse": 0, "help": "", "values": _steps(rows.column("order"))}
     if column.key == "gain":
@@ -166,8 +196,19 @@ def _column(column: Column, rows: Rows, places: int, say: Say) -> dict[str, Any]
         **head,
         "worse": column.worse,
         "help": metric.formula if metric else "",
-        "values": _figures(cells, column.kind, places),
+        "values": write(_figures(column.numbers(rows), column.kind, places)),
     }
+
+
+def _texts(column: Column, rows: Rows) -> dict[str, Any]:
+    read = shown_statuses if column.key == "status" else column.cells
+    cells: list[Cell] = [*read(rows)]
+    if column.key == "golden":
+        pairs = zip(cells, rows.column("op_name"), strict=True)
+        cells = [None if cell == name else cell for cell, name in pairs]
+    texts = [text for text in dict.fromkeys(cells) if text is not None]
+    index: dict[Cell, int] = {None: -1} | {text: number for number, text in enumerate(texts)}
+    return {"texts": texts, "values": [*map(index.__getitem__, cells)]}
 
 
 def _steps(values: Sequence[int | None]) -> list[int | None]:
@@ -180,26 +221,21 @@ def _steps(values: Sequence[int | None]) -> list[int | None]:
     return steps
 
 
-def _figures(cells: Sequence[Cell], kind: Kind, places: int) -> list[Cell]:
-    """Round figures to so many significant digits; what is whole stays as it is, what is not finite becomes a word."""
-    found = np.array(cells, np.float64)  # None becomes NaN
+def _figures(numbers: Numbers, kind: Kind, places: int) -> Figures:
+    """Round figures to so many significant digits; what is whole stays as it is."""
+    found, known = numbers
     whole = (found == np.rint(found)) & (np.abs(found) < 2.0**53)
-    figures: list[Cell] = list(found.tolist())
     if places < _ALL_DIGITS:
-        figures = _rounded(found, kind, places).tolist()
-    for n in np.flatnonzero(whole).tolist():
-        figures[n] = int(found[n])
-    for n in np.flatnonzero(~np.isfinite(found)).tolist():
-        figures[n] = None if cells[n] is None else json_number(float(found[n]))
-    return figures
+        found = np.where(whole, found, _rounded(found, kind, places))
+    return Figures(found, known, whole, kind, places)
 
 
-def _beside_thresholds(values: Sequence[float | None], places: int) -> list[Cell]:
+def _beside_thresholds(numbers: Numbers, places: int) -> list[Cell]:
     """Cut values to so many significant digits; a 5 behind them stands for what was cut off.
 
     So each stays above, at or below every number of so many digits.
     """
-    found = np.array(values, np.float64)
+    found = numbers.values
     power = _POWERS[np.clip(places - 1 - _decade(found), 0, _EXACT)]
     with np.errstate(over="ignore", invalid="ignore"):
         whole = np.floor(found * power)
@@ -209,11 +245,7 @@ def _beside_thresholds(values: Sequence[float | None], places: int) -> list[Cell
     for n in np.flatnonzero(~sure & np.isfinite(found)).tolist():
         cut[n] = _cut(float(found[n]), places)
     cut = np.where(np.isfinite(found), cut, found)
-    return _figures(
-        [v if v is None else x for v, x in zip(values, cut.tolist(), strict=True)],
-        "number",
-        _ALL_DIGITS,
-    )
+    return as_list(_figures(Numbers(cut, numbers.known), "number", _ALL_DIGITS))
 
 
 def _cut(value: float, places: int) -> float:
@@ -249,12 +281,8 @@ def _decade(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.floor(np.log10(np.where(usable, values, 1.0))).astype(np.int64)
 
 
-def compressed(result: Result, language: Language = "en") -> bytes:
-    """Return `explorer_data` with exact errors as gzip of JSON, for a widget."""
-    return gzip.compress(_json(explorer_data(result, language=language, exact=True)), 3, mtime=0)
-
-
-def _json(data: dict[str, Any]) -> bytes:
+def json_bytes(data: dict[str, Any]) -> bytes:
+    """Return values of JSON as UTF-8, without spaces."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", errors="backslashreplace")  # lone surrogates: JSON spells them so
 
@@ -265,7 +293,7 @@ def embed(data: dict[str, Any]) -> tuple[str, str]:
     ``<`` and its like are escaped, so no name from a dump can end the element; above PLAIN_LIMIT
     the text is base64 of gzip, without a time stamp.
     """
-    raw = _json(data)
+    raw = json_bytes(data)
     if len(raw) > PLAIN_LIMIT:
         return base64.b64encode(gzip.compress(raw, 6, mtime=0)).decode("ascii"), "gzip"
     text = raw.decode()

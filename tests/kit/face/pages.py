@@ -15,7 +15,7 @@ import workbench as wb
 from kit.face.screen import label
 from kit.words import is_code
 from workbench.show.assets import explorer_module, style_sheets
-from workbench.show.payload import compressed
+from workbench.show.packed import compressed
 
 OUTPUT = ".jp-OutputArea-output"
 FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
@@ -116,7 +116,7 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stub
 {module}
 const bytes = Uint8Array.from(atob("{data}"), (letter) => letter.charCodeAt(0));
 window.states = [];
-unpack(bytes).then((raw) => {{
+unpackColumns(bytes).then((raw) => {{
   window.view = mount(document.getElementById("root"), raw, {{ onchange: (state) => states.push(state) }});
 }});
 </script></body></html>"""

@@ -1,6 +1,5 @@
 """The explorer without a browser: what is sent once, and the state that goes both ways."""
 
-import gzip
 import json
 import sys
 
@@ -8,6 +7,7 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import NASTY, network_result
+from kit.oracle.packed import unpacked
 from kit.words import refused
 from workbench.ui.widgets.explorer import Explorer
 from workbench.ui.widgets.framed import Framed
@@ -40,7 +40,7 @@ def from_browser(explorer, **changes):
 
 def test_the_data_is_sent_compressed_and_no_trait_holds_it_as_text(comparison, explorer):
     assert isinstance(explorer, Explorer)
-    data = json.loads(gzip.decompress(explorer.data))
+    data = unpacked(explorer.data)
     assert data["rows"] == len(comparison.rows)
     error = next(column for column in data["columns"] if column["key"] == "error")
     finite = [(n, row.error) for n, row in enumerate(comparison.rows) if row.status == "fail"]
@@ -131,7 +131,7 @@ def test_names_of_lone_surrogates_are_sent(comparison):
     from kit.build.sample_results import make_result, make_row
 
     odd = wb.Comparison(make_result(rows=(make_row(op_name="a\udcff"),))).explore()
-    assert json.loads(gzip.decompress(odd.data))["rows"] == 1
+    assert unpacked(odd.data)["rows"] == 1
     odd.close()
 
 

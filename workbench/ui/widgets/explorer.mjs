@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------------------------ widget
 
 async function render({ model, el }) {
-  const raw = await unpack(model.get("data"));
+  const raw = await unpackColumns(model.get("data"));
   const root = h("div", { class: "wb" });
   el.append(root);
   const view = mount(root, raw, {

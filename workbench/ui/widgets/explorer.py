@@ -10,7 +10,7 @@ import traitlets as T
 
 from workbench.show.assets import explorer_module, style_sheets
 from workbench.show.look.look import EXPLORED, look_code, look_data
-from workbench.show.payload import compressed
+from workbench.show.packed import compressed
 from workbench.ui.widgets.bundle import with_html
 from workbench.ui.widgets.live import Answering
 from workbench.ui.widgets.still import display_with_still
