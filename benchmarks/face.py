@@ -153,6 +153,19 @@ def dashboard(browser: Browser, lab: Lab) -> list[Line]:
     ]
 
 
+def first(browser: Browser, lab: Lab) -> list[Line]:
+    """Compare the sample pair in a kernel that has imported nothing yet."""
+    pair = ROOT / "sample_dumps/simulated_pair"
+    code = f"import workbench as wb\nwb.compare({str(pair / 'target')!r}, {str(pair / 'golden')!r})"
+    with opened(browser, lab, lab.write("first.ipynb", ["1 + 1"])) as page:
+
+        def show() -> None:
+            page.evaluate(RUN_CODE, code)
+            page.locator(f"{OUTPUT} .wb:visible").first.wait_for()
+
+        return [Line(1, "first result of the sample pair in a fresh kernel", 1.2, timed(show))]
+
+
 def bench(browser: Browser, lab: Lab) -> list[Line]:
     """Change a setting, ask a cell during a run, cancel runs."""
     with opened(browser, lab, lab.write("bench.ipynb", BENCH)) as page:
@@ -262,7 +275,8 @@ def every_line(browser: Browser, rows: Sequence[int], rounds: int) -> list[Line]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with jupyter_lab(folder) as lab:
-            found = best(rounds, lambda: dashboard(browser, lab))
+            found = best(rounds, lambda: first(browser, lab))
+            found += best(rounds, lambda: dashboard(browser, lab))
             found += best(rounds, lambda: bench(browser, lab))
             for count in rows:
                 if count in EXPLORED:

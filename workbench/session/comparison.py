@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -401,11 +402,13 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
         """Return schema ``workbench.comparison/2``; write it too if ``path`` is given."""
-        if path is not None:
-            self.write_json(path)
         from workbench import show
 
-        return show.to_json(self.result)
+        if path is None:
+            return show.to_json(self.result)
+        pieces = [*show.json_pieces(self.result)]
+        write_pieces(path, pieces)
+        return dict(json.loads("".join(pieces)))
 
     def write_json(self, path: str | Path) -> Path:
         """Write the text of `to_json` piece by piece, without all of it in memory.
