@@ -51,7 +51,8 @@ def blank_figures():
 
 @pytest.fixture(scope="session")
 def job_folder(tmp_path_factory):
-    """A job of two ranks and two iterations, compared: its trees, and its result in ``result``.
+    """A job of two ranks and two iterations, compared: its trees, and its result in ``result``; in ``given`` that
+    of one unit with a graph file.
 
     Rank 1 is wrong in iteration 1.
     """
@@ -67,6 +68,11 @@ def job_folder(tmp_path_factory):
         distributed.Client(cluster) as client,
     ):
         wb.compare_job(target, golden, out=top / "result", client=client)
+        graph = min(golden.rglob("ms_output_trace_code_graph_*.ir"))
+        wb.compare_job(
+            target, golden, ranks="0", iterations="0", golden_graph=str(graph), client=client,
+            out=top / "given",
+        )  # fmt: skip
     return top
 
 

@@ -11,7 +11,10 @@ from workbench.core.words import render
 from workbench.core.words.translate import LANGUAGES, Say, chinese
 
 AREAS = ("show", "explorer", "ui")
-CODES = [f"{area}/{name}" for area in AREAS for name in render.table(area)]
+MAPS = [f"job/{name}" for name in render.table("job") if name.startswith("map-")]
+"""What the map of a job says; all else of jobs is English."""
+
+CODES = [*(f"{area}/{name}" for area in AREAS for name in render.table(area)), *MAPS]
 SNAPSHOT = SNAPSHOTS / "zh.txt"
 NAMES = {
     "CSV", "JSON", "HTML", "ULP", "NPU", "NaN", "Inf", "dump", "rank", "Rank", "workbench", "Workbench", "anywidget",
@@ -23,7 +26,7 @@ NAMES = {
 
 
 def test_every_sentence_of_the_screen_has_its_chinese_and_no_other_is_left():
-    extra = {code for code in chinese() if code.partition("/")[0] in AREAS} - set(CODES)
+    extra = {code for code in chinese() if code.partition("/")[0] in (*AREAS, "job")} - set(CODES)
     assert (sorted(set(CODES) - chinese().keys()), sorted(extra)) == ([], [])
 
 
@@ -36,7 +39,9 @@ def test_chinese_words_have_the_same_values_and_are_chinese(code):
 
 
 def test_the_snapshot_shows_every_chinese_sentence(pytestconfig):
-    values = {code: held for area in AREAS for code, (held, _) in read_snapshot(area).items()}
+    values = {
+        code: held for area in (*AREAS, "job") for code, (held, _) in read_snapshot(area).items()
+    }
     say = Say("zh")
     text = "\n".join(f"{code}\n    {say(code, **values.get(code, {}))}" for code in CODES) + "\n"
     if pytestconfig.getoption("update_words"):

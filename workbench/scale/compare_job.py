@@ -178,7 +178,7 @@ def put_together(
     diagnoses = _diagnoses(plan, merged.groups, by_place) if explain else ()
     found = JobResult(
         plan.target, plan.golden, merged.units, merged.groups, merged.apart, plan.missing,
-        tuple(diagnoses), folder, node, axes, _comparer(plan, by_place),
+        tuple(diagnoses), folder, node, axes, _comparer(plan, by_place), plan.settings.given,
     )  # fmt: skip
     found.to_json(Path(folder) / FILE)
     found.to_parquet(Path(folder) / "job.parquet")
@@ -298,7 +298,7 @@ def read_job(path: str | Path) -> JobResult:
         units = {(one.rank, one.iteration): one for one in plan.units}
         return _comparer(plan, units)(rank, iteration, progress, cancelled)
 
-    return replace(found, compare=compare)
+    return replace(found, compare=compare, given=settings.given)
 
 
 def _settings_of(plan: Mapping[str, Any]) -> Settings | None:

@@ -26,7 +26,7 @@ from workbench.scale.summary import (
     summary_from_json,
     summary_to_json,
 )
-from workbench.scale.units import Missing, spans
+from workbench.scale.units import NO_FILES, GivenFiles, Missing, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,7 +78,8 @@ class JobResult:
     part; ``apart`` is what ranks should hold alike and do not; ``missing`` what one side does not have; ``diagnoses``
     are full comparisons of the first unit of groups that part by themselves. ``folder`` is where files of units are,
     ``node`` how many ranks a node has (0: unknown). With ``axes`` both sides share their tensors in different ways: a
-    unit is an iteration, under rank 0, whose ranks were joined.
+    unit is an iteration, under rank 0, whose ranks were joined. ``given`` are the graph and model files that were given
+    for the sides, where the settings of the job are known.
     """
 
     target: str
@@ -92,6 +93,7 @@ class JobResult:
     node: int = 0
     axes: JobAxes | None = None
     compare: Compare | None = field(default=None, compare=False)
+    given: GivenFiles = field(default=NO_FILES, compare=False)
 
     @property
     def first(self) -> Group | None:

@@ -39,6 +39,18 @@ _VERSION = 1
 """Of a unit's file; another one is compared again."""
 
 
+class GivenFiles(NamedTuple):
+    """Graph and model files beside the trees; empty where none was given."""
+
+    target_graph: str = ""
+    golden_graph: str = ""
+    target_model: str = ""
+    golden_model: str = ""
+
+
+NO_FILES = GivenFiles()
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How every unit is compared; fields as those of `workbench.session.compare.compare`.
@@ -57,6 +69,11 @@ class Settings:
     allow_missing: tuple[str, ...] = ()
     depth: Depth = "replayed"
     layouts: JobLayouts | None = None
+
+    @property
+    def given(self) -> GivenFiles:
+        """Graph and model files that were given."""
+        return GivenFiles(*(getattr(self, name) for name in GivenFiles._fields))
 
     @property
     def digest(self) -> str:
@@ -86,9 +103,7 @@ class Settings:
         )
 
 
-_PLAIN = (
-    "target_graph", "golden_graph", "target_model", "golden_model", "profile", "require", "depth",
-)  # fmt: skip
+_PLAIN = (*GivenFiles._fields, "profile", "require", "depth")
 """Settings that are text or a number."""
 
 

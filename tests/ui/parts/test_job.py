@@ -1,12 +1,15 @@
 """The panel of a job, driven without a browser: a unit that is chosen becomes the comparison of the bench."""
 
 import shutil
+import sys
 
 import pytest
 
 import workbench as wb
 from kit.build.jobs import PRODUCT
 from kit.face.screen import codes_in, said_in
+from workbench.core.words import Message
+from workbench.core.words.translate import Say
 from workbench.scale.job import JobResult
 from workbench.ui.bench.trees import Trees
 from workbench.ui.widgets.live import JobMap
@@ -71,6 +74,31 @@ def test_it_can_be_compared_again_with_another_map_file(panel):
     assert panel.bench.trees == Trees(job.target, job.golden, rank=1, iteration=1)
     assert panel.bench.compare().verdict == "fail"
     assert panel.found.value == ""  # it is no unit of the job any more
+
+
+def test_it_is_compared_again_with_the_graph_files_of_the_job(job_folder):
+    panel = wb.Workbench(graph="mlp", job=str(job_folder / "given")).form("job")
+    click(panel, 0, 0)
+    finish(panel)
+    trees, job = panel.bench.trees, panel.job
+    assert trees == Trees(job.target, job.golden, "", job.given.golden_graph, rank=0, iteration=0)
+    assert trees.golden_graph.endswith(".ir")
+    panel.close()
+
+
+def test_the_map_is_in_the_language_of_the_bench(job_folder, monkeypatch):
+    panel = wb.Workbench(graph="mlp", job=str(job_folder / "result"), language="zh").form("job")
+    assert panel.background.wait(60)
+    (shown,) = panel.map.children
+    say = Say("zh")
+    assert shown.words["open"] == say("job/map-open") != str(Message("job/map-open"))
+    panel.close()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    panel = wb.Workbench(graph="mlp", job=str(job_folder / "result"), language="zh").form("job")
+    assert panel.background.wait(60)
+    (shown,) = panel.map.children
+    assert shown.button.description == say("job/map-open")
+    panel.close()
 
 
 def test_of_units_that_are_chosen_meanwhile_the_one_that_runs_is_stopped_and_the_last_compared(

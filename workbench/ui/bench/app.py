@@ -318,9 +318,8 @@ class Workbench(T.HasTraits):
         found.provenance = {**found.provenance, PYTHON: code}
         joined = job.axes is not None
         self.rehearsing = False
-        self.trees = (
-            Trees() if joined else Trees(job.target, job.golden, rank=rank, iteration=iteration)
-        )
+        own = Trees(job.target, job.golden, *job.given, rank=rank, iteration=iteration)
+        self.trees = Trees() if joined else own
         self.comparison = found
         return found
 

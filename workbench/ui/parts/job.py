@@ -108,7 +108,7 @@ class JobPanel(Part):
         self.job, self.place = job, None
         self.again.disabled = not self.bench.job
         self.answer.value = "" if job is None else _said(job)
-        self.map.children = [] if job is None else [make_map(job, self.choose)]
+        self.map.children = [] if job is None else [make_map(job, self.choose, self.say)]
         if job is None:
             self.status.value = status_html(self.say("ui/no-job"), "ui/no-job")
         else:

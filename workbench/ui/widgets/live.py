@@ -13,7 +13,7 @@ import anywidget
 import traitlets
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.words import Message
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.scale.report import MAP_WORDS, packed_map
 from workbench.show.assets import read_asset, style_sheets
 
@@ -108,8 +108,10 @@ class JobMap(Answering):
     data = traitlets.Bytes().tag(sync=True)
     words = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, job: JobResult, chosen: Callable[[int, int], None]) -> None:
-        said = {name: str(Message(code)) for name, code in MAP_WORDS.items()}
+    def __init__(
+        self, job: JobResult, chosen: Callable[[int, int], None], say: Say = ENGLISH
+    ) -> None:
+        said = {name: say(code) for name, code in MAP_WORDS.items()}
         super().__init__(data=packed_map(job), words=said)
         self._chosen = chosen
         self.on_msg(self._take)

@@ -67,13 +67,15 @@ def make_pieces(chosen: Callable[[str], None], say: Say = ENGLISH) -> Pieces | P
     return Pieces(chosen)
 
 
-def make_map(job: JobResult, chosen: Callable[[int, int], None]) -> JobMap | PlainMap:
+def make_map(
+    job: JobResult, chosen: Callable[[int, int], None], say: Say = ENGLISH
+) -> JobMap | PlainMap:
     """Return the units of a job as a map, which calls back with rank and iteration of the one to be opened."""
     if lacks_anywidget():
-        return PlainMap(job, chosen)
+        return PlainMap(job, chosen, say)
     from workbench.ui.widgets.live import JobMap
 
-    return JobMap(job, chosen)
+    return JobMap(job, chosen, say)
 
 
 def make_explorer(

@@ -12,7 +12,6 @@ import ipywidgets as W
 import traitlets
 
 from workbench.core.text import escape, escape_whole, shorten
-from workbench.core.words import Message
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.scale.heatmap import axes_of
 from workbench.scale.report import picture_svg
@@ -123,14 +122,16 @@ class PlainPieces(W.VBox):
 class PlainMap(W.VBox):
     """The units of a job as a picture; calls back with rank and iteration of the one that is chosen beside it."""
 
-    def __init__(self, job: JobResult, chosen: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, job: JobResult, chosen: Callable[[int, int], None], say: Say = ENGLISH
+    ) -> None:
         ranks, iterations = axes_of(job)
         self.rank, self.iteration = (
-            W.Dropdown(description=str(Message(code)), options=numbers)
+            W.Dropdown(description=say(code), options=numbers)
             for code, numbers in (("job/map-rank", ranks), ("job/map-iteration", iterations))
         )
         self.rank.layout.display = "" if job.axes is None else "none"
-        self.button = W.Button(description=str(Message("job/map-open")))
+        self.button = W.Button(description=say("job/map-open"))
         self.button.on_click(lambda _: chosen(self.rank.value, self.iteration.value))
         picture = W.HTML(f'<div style="max-width:900px">{picture_svg(job)}</div>')
         choice = row([styled(self.rank, "short"), styled(self.iteration, "short"), self.button])
