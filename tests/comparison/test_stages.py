@@ -7,7 +7,7 @@ import pytest
 
 from workbench.comparison import stages
 from workbench.comparison.stages import Grace, Stages, timed
-from workbench.core.cancel import checkpoint, is_stopped
+from workbench.core.long_work import checkpoint, is_stopped
 
 
 def test_times_are_told_in_the_order_in_which_stages_end():

@@ -15,7 +15,7 @@ from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import EVERYTHING
 from workbench.comparison.replay.attempt import ReplayCache
 from workbench.comparison.replay.replay import replay
-from workbench.core.cancel import stoppable
+from workbench.core.long_work import stoppable
 from workbench.dump.reader import load
 
 PAIR = Path(__file__).parents[2] / "sample_dumps" / "simulated_pair"

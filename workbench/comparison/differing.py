@@ -24,7 +24,7 @@ from workbench.comparison.replay.own_error import less_spread, result_slot
 from workbench.comparison.replay.replay import replay
 from workbench.comparison.results.downstream import reached_by
 from workbench.comparison.results.verdict import result_of
-from workbench.core.cancel import Stopped
+from workbench.core.long_work import Stopped
 from workbench.npu.orders.known import NO_ORDERS
 from workbench.ops import MOVEMENT
 

@@ -27,7 +27,7 @@ import numpy as np
 from workbench._values import NamedTuple
 from workbench.comparison.columns import Figures
 from workbench.comparison.pair.pairing import Pairing
-from workbench.comparison.stages import collection_paused
+from workbench.core.long_work import collection_paused
 from workbench.core.tensors import ArraySource, TensorRecord
 from workbench.dump.index import Index, Records
 from workbench.npu.orders.known import Orders

@@ -1,19 +1,23 @@
 """Stages of a long work: each is timed for whoever asks, and knows whether to go on.
 
 Times go with the thread to whoever wants them (`timed`), not through every signature in between, as the wish to
-stop does (`workbench.core.cancel`). What the search for garbage and a stop mean to a stage is said here, by its name.
+stop does. What the search for garbage and a stop (`workbench.core.long_work`) mean to a stage is said here, by its name.
 """
 
 from __future__ import annotations
 
-import gc
 import time
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple
-from workbench.core.cancel import stoppable
+from workbench.core.long_work import (
+    collection_of_new_values,
+    collection_paused,
+    is_frozen,
+    stoppable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,42 +62,6 @@ FINISHING = frozenset(("follow",))
 """Stages that have some time left after a stop: without them nothing that was measured is judged."""
 
 
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """Put Python's search for garbage in cycles off inside, while many values are made that stay.
-
-    Every search of the oldest generation looks at all values that there are: of a million new ones it is asked for
-    again and again, and nothing is found. What is in no cycle is freed as always.
-    """
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()  # all there is counts as old: the next search does not go over it at once
-            gc.enable()
-
-
-@contextmanager
-def collection_of_new_values() -> Iterator[None]:
-    """Let Python's search for garbage in cycles leave out inside what there was before.
-
-    Else every search of the oldest generation looks at millions of values that stay. Frozen by somebody else, they
-    stay so.
-    """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 class Grace:
     """Asks whether to go on for some time (s) after a stop was asked for: what is short is done to its end."""
 
@@ -120,6 +88,7 @@ class Stages:
         self._asked = asked
         self.stopped = False
         self.over = Grace(asked)
+        self._frozen = is_frozen()
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -128,8 +97,8 @@ class Stages:
         start, busy = time.perf_counter(), time.process_time()
         try:
             with ExitStack() as inside:
-                making = name in MAKING
-                inside.enter_context(collection_paused() if making else collection_of_new_values())
+                kept = collection_paused if name in MAKING else collection_of_new_values
+                inside.enter_context(kept(self._frozen))
                 if name in ENDING:
                     asked = self.over if name in FINISHING else self._wants_stop
                     inside.enter_context(stoppable(asked))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from workbench._values import NamedTuple, dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
+from workbench.core.long_work import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump import formats

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple, dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import ARCHIVES, folder_files, is_file, is_remote, unreadable
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.dump.dump import CONSTANT_ITERATION
 from workbench.dump.formats.ge_name import CONSTANTS

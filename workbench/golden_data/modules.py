@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench._values import NamedTuple
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
+from workbench.core.long_work import checkpoint
 from workbench.dump.formats.npy import NpySource
 from workbench.golden_data.files import is_storable
 

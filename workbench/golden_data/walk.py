@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench._values import NamedTuple
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import GraphError
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.golden_data.engines import choose_engine
 from workbench.golden_data.files import is_storable

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple, dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
 from workbench.core.files import is_remote, unreadable
+from workbench.core.long_work import checkpoint
 from workbench.core.storage.remote import (
     KEPT,
     fetch_small,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.comparison.stages import collection_paused
+from workbench.core.long_work import collection_paused
 from workbench.session.provenance import PYTHON, report_line
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.views.operator import OperatorView

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.core.cancel import Stopped, stoppable
+from workbench.core.long_work import Stopped, stoppable
 from workbench.core.words import Message
 from workbench.show.html import head_html
 from workbench.ui.background import Background

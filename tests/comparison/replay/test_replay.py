@@ -18,7 +18,7 @@ from workbench.comparison.limits import LIMITS
 from workbench.comparison.replay.floors import Floor
 from workbench.comparison.replay.own_error import OwnError
 from workbench.comparison.replay.replay import replay
-from workbench.core.cancel import stoppable
+from workbench.core.long_work import stoppable
 from workbench.core.words import Message
 from workbench.dump.reader import load
 from workbench.network.models import load_graph

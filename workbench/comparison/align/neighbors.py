@@ -10,7 +10,7 @@ from workbench.comparison.align.groups import edges_of
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.graphs.view import shapes
 from workbench.comparison.limits import limits
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

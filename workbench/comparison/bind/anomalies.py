@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from workbench._values import NamedTuple
 from workbench.comparison.graphs.roles import rewritten_slots
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.dump.formats.npy import NpySource, fingerprint
 from workbench.graph.graph import Param, Value

@@ -18,8 +18,8 @@ from workbench.comparison.bind.anomalies import find_anomalies, kinds_by_record
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.comparison.limits import limits
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice

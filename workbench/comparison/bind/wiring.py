@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench._values import NamedTuple
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import WorkbenchError
+from workbench.core.long_work import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.limits import limits
 from workbench.comparison.result import Cause
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from workbench.comparison.measure.quantization_error import (
     quantization_error,
     rounded,
 )
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.graph.graph import Value
 from workbench.ops import CONTRACTIONS, IDENTITY, MOVEMENT

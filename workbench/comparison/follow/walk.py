@@ -46,7 +46,7 @@ from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import Survey, Trace, excused, read_only, survey
 from workbench.comparison.measure.noise import INT8, NO_FILES, coarsest_roundoff, spec_roundoff
 from workbench.comparison.trust import Trust
-from workbench.core.cancel import Stopped, checkpoint
+from workbench.core.long_work import Stopped, checkpoint
 from workbench.graph.graph import Param, Value
 from workbench.ops import MOVEMENT
 
@@ -75,7 +75,7 @@ def follow(
 
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
     ``replayed`` are own errors of the target's operators; where there is one it decides. Whoever stops this work
-    (`workbench.core.cancel`) has what was learned by then.
+    (`workbench.core.long_work`) has what was learned by then.
     """
     walk = _Walk(survey(pairing, measured, npu=npu, replayed=replayed))
     with suppress(Stopped):

@@ -24,8 +24,8 @@ from workbench.comparison.graphs.ge_origins import (
     original_names,
 )
 from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
+from workbench.core.long_work import checkpoint
 from workbench.graph.graph import ORIGINAL_NAMES, Value
 from workbench.graph_files.ge.fields import OpAttrs
 from workbench.ops import IDENTITY

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING
 from workbench.comparison.graphs.quantization import find_quantised
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.limits import limits
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES, roundoff
+from workbench.core.long_work import checkpoint
 from workbench.graph.graph import Param, Value
 from workbench.ops import APPROXIMATED, CONTRACTIONS, STEPS, SUMMING
 

@@ -30,7 +30,7 @@ from workbench.comparison.graphs.view import hands_on
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.claims import is_of_one_size
 from workbench.comparison.pair.kernels import COPY, FUSED, PART, UNREAD
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 
 if TYPE_CHECKING:

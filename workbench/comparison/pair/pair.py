@@ -31,7 +31,7 @@ from workbench.comparison.pair.kernels import (
 )
 from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
 from workbench.comparison.pair.parameters import pair_parameters, pair_updates
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize
 

@@ -15,9 +15,9 @@ from workbench.comparison.pair.undefined.find import where_it_counts
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
+from workbench.core.long_work import checkpoint
 from workbench.core.words import Message
 from workbench.graph_files.onnx.dialect import DIALECT
 from workbench.npu.arithmetic import EXACT

@@ -33,7 +33,7 @@ from workbench.comparison.replay.own_error import (
     try_own_error,
 )
 from workbench.comparison.replay.slices import least_slice_error
-from workbench.core.cancel import Stopped, is_stopped
+from workbench.core.long_work import Stopped, is_stopped
 from workbench.core.words import Message
 from workbench.npu.arithmetic import EXACT, Arithmetic
 from workbench.npu.orders.known import NO_ORDERS, Orders
@@ -177,7 +177,7 @@ def replay(
 ) -> Replay:
     """Compute every operator of the target again, as far as its inputs are known; never raises.
 
-    Whoever stops this work (`workbench.core.cancel`) has what was decided by then.
+    Whoever stops this work (`workbench.core.long_work`) has what was decided by then.
 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried. ``orders``: in which order the
     target's device sums, as far as that is known. ``local`` are outputs of operators of which a slice differs from

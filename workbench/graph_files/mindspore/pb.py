@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench._values import dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
+from workbench.core.long_work import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, Graph, GraphRef, Param, Parameter
 from workbench.graph_files.look import MAX_BYTES

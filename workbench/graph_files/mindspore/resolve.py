@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from workbench._values import dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.errors import FormatError
+from workbench.core.long_work import checkpoint
 from workbench.graph.graph import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
 from workbench.graph_files.mindspore.values import MAX_DEPTH, closing, parse_const, split_top
 

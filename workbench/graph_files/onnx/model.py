@@ -12,10 +12,10 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench._values import NamedTuple, dataclass
-from workbench.core.cancel import checkpoint
 from workbench.core.dtypes import names_by
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import open_file, size_within, unreadable
+from workbench.core.long_work import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.graph_files.look import FileBytes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
-from workbench.core.cancel import Stopped, stoppable
+from workbench.core.long_work import Stopped, stoppable
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

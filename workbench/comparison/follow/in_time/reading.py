@@ -13,7 +13,7 @@ from workbench.comparison.bind.binding import Timeline
 from workbench.comparison.bind.wiring import Wiring, array_of, infer_wiring
 from workbench.comparison.follow.state import SOME_INPUT
 from workbench.comparison.pair.claims import has_outputs_alone
-from workbench.core.cancel import checkpoint
+from workbench.core.long_work import checkpoint
 from workbench.ops import IDENTITY, IN_PLACE, MOVEMENT
 from workbench.ops.aliases import type_of
 

@@ -19,7 +19,7 @@ from workbench.comparison.follow.rules import decide
 from workbench.comparison.follow.state import Assessment
 from workbench.comparison.follow.trace import excused
 from workbench.comparison.trust import Trust
-from workbench.core.cancel import is_stopped
+from workbench.core.long_work import is_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def in_time(
 
     Every number format met so far counts as met by all that follows, and where nothing tells what an operator read, it
     may have read what any before it gave. ``first``: no other execution of its rank ran before. Whoever stops this
-    work (`workbench.core.cancel`) before any operator is judged has nothing, else what was judged by then.
+    work (`workbench.core.long_work`) before any operator is judged has nothing, else what was judged by then.
     """
     runs, memory = known.pairing.target.runs[block], TimeMemory()
     partners = partners_of(known, block)

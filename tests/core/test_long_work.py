@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from workbench.core.cancel import Stopped, checkpoint, stoppable
+from workbench.core.long_work import Stopped, checkpoint, stoppable
 
 
 def test_nobody_stops_what_nobody_can_stop():
