@@ -1,7 +1,7 @@
 """Stages of a long work: each is timed for whoever asks, and knows whether to go on.
 
 Times go with the thread to whoever wants them (`timed`), not through every signature in between, as the wish to
-stop does. What the search for garbage and a stop (`workbench.core.long_work`) mean to a stage is said here, by its name.
+stop does. What a stop and the search for garbage (`workbench.core.long_work`) mean to a stage is said here, by name.
 """
 
 from __future__ import annotations
