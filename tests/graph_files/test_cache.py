@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.graph.graph import Graph
+from workbench.graph.graph import Graph, Op
 from workbench.graph_files import cache as recent
 from workbench.graph_files.cache import GraphCache
 from workbench.graph_files.mindspore.text import read_ms_text
@@ -27,13 +28,13 @@ class Parser:
         self.asked.append(text)
         if text.startswith("bad"):
             raise FormatError("graph_files/no-subgraph", place=f"{where}:1")
-        return Graph(text)
+        return Graph(text, ops=(Op(text, "Add", (), {}, ()),))
 
 
 def test_parses_a_text_once() -> None:
     parser = Parser()
     known = GraphCache(parser)
-    assert known.graph("a", "one") is known.graph("a", "two")
+    assert known.graph("a", "one").ops is known.graph("a", "two").ops
     assert known.graph("b", "one").name == "b"
     assert parser.asked == ["a", "b"]
 
@@ -52,6 +53,25 @@ def test_forgets_what_was_not_asked_for_longest(monkeypatch: pytest.MonkeyPatch)
     for text in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb", "d" * 11, "d" * 11):
         known.graph(text, "")
     assert parser.asked == ["aaaa", "bbbb", "cccc", "bbbb", "d" * 11, "d" * 11]
+
+
+def test_a_long_text_is_parsed_once_while_somebody_holds_its_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recent, "_MOST", 10)
+    parser = Parser()
+    known = GraphCache(parser)
+    first = known.graph("long enough", "one", 1)
+    second = known.graph("long enough", "two", 2)
+    assert (first.path, first.graph_id, second.path, second.graph_id) == ("one", 1, "two", 2)
+    assert first.ops is second.ops is not known.graph("long enough too", "", 0).ops
+    del first
+    third = known.graph("long enough", "three", 3)
+    assert third.ops is second.ops
+    del second, third
+    gc.collect()
+    known.graph("long enough", "four", 4)
+    assert parser.asked == ["long enough", "long enough too", "long enough"]
 
 
 def test_files_of_one_text_keep_their_paths_and_ids(tmp_path: Path) -> None:

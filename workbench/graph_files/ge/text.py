@@ -32,8 +32,7 @@ def read_ge_text(path: str | Path) -> Graph:
     path = Path(path)
     text = file_content(path, MAX_BYTES, "graph").decode("utf-8-sig", "surrogateescape")
     found = _GRAPH_ID.match(path.name)
-    graph = _RECENT.graph(text, str(path))
-    return graph.elsewhere(str(path), int(found[1]) if found else 0)
+    return _RECENT.graph(text, str(path), int(found[1]) if found else 0)
 
 
 def parse_ge_text(text: str, where: str = "<text>") -> Graph:

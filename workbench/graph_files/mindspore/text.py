@@ -32,6 +32,7 @@ from workbench.graph_files.mindspore.values import (
     parse_host_type,
     parse_location,
     split_top,
+    type_pieces,
 )
 
 if TYPE_CHECKING:
@@ -76,9 +77,8 @@ def read_ms_text(path: str | Path) -> Graph:
     text = file_content(path, MAX_BYTES, "graph").decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    graph = _RECENT.graph(text, str(path))
     found = _GRAPH_ID.search(path.name)
-    return graph.elsewhere(str(path), int(found[1]) if found else 0)
+    return _RECENT.graph(text, str(path), int(found[1]) if found else 0)
 
 
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:
@@ -233,15 +233,15 @@ class _Parser:
         if not node.host_in and not node.host_out and "<" in text:
             node.host_in, node.host_out = self._host_types(ins), self._host_types(outs)
         elif "<" in text and "[" not in text.partition("<")[0]:
-            node.device_in = tuple(parse_device_type(piece) for piece in split_top(ins))
-            node.device_out = tuple(parse_device_type(piece) for piece in split_top(outs))
+            node.device_in = tuple(parse_device_type(piece) for piece in type_pieces(ins))
+            node.device_out = tuple(parse_device_type(piece) for piece in type_pieces(outs))
         elif not arrow and ("/" in text or "-op" in text or ins.isdecimal()):
             node.name = ins
         elif arrow and "<" not in text:
             node.flatten = outs.strip() != "Tuple"
 
     def _host_types(self, text: str) -> tuple[HostType, ...]:
-        return tuple(self._host_type(piece) for piece in split_top(text))
+        return tuple(self._host_type(piece) for piece in type_pieces(text))
 
     def _host_type(self, text: str) -> HostType:
         """Read a host type; one that cannot be is empty and counts as not understood."""

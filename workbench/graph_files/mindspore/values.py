@@ -97,6 +97,20 @@ def split_top(text: str) -> Iterator[str]:
     yield text[start:].strip()
 
 
+_SHORT = 500
+"""Characters up to which the pieces of a text are kept."""
+
+
+def type_pieces(text: str) -> tuple[str, ...]:
+    """Return the pieces of `split_top` of a list of types, which is the same of many operators."""
+    return _short_pieces(text) if len(text) <= _SHORT else tuple(split_top(text))
+
+
+@lru_cache(maxsize=4096)
+def _short_pieces(text: str) -> tuple[str, ...]:
+    return tuple(split_top(text))
+
+
 def closing(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``; -1 if the text ends or is too deep before."""
     depth, quoted = 0, False
