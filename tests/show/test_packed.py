@@ -42,7 +42,7 @@ def test_a_widget_gets_what_the_json_says(rows, language):
             continue
         exact = rows <= DESCRIPTION_LIMIT or here["key"] in ("error", "inherited", "floor")
         loss = 0 if exact else 2**-15
-        for figure, other in zip(figures, map(told, others), strict=True):
+        for figure, other in zip(map(told, figures), map(told, others), strict=True):
             assert same(figure, other, loss), (here["key"], figure, other)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.show.payload import SHOWN_DIGITS, explorer_data, json_bytes
+from workbench.show.payload import SHOWN_DIGITS, as_list, digits, explorer_data, json_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,10 +25,12 @@ def compressed(result: Result, language: Language = "en") -> bytes:
 
     Four bytes say how long the JSON is (little-endian), the JSON follows, then the figures. In place of the figures
     of a column stand their number format, their first byte behind the JSON and whether some are unknown. Bytes of
-    equal weight stand together, which compresses best; behind them a bit for each row, 1 for a known figure.
+    equal weight stand together, which compresses best; behind them a bit for each row, 1 for a known figure. Results
+    whose figures have more digits than tables show are small, and JSON as they are.
     """
     packed = _Packed()
-    data = explorer_data(result, language=language, exact=True, write=packed.add)
+    write = packed.add if digits(result) == SHOWN_DIGITS else as_list
+    data = explorer_data(result, language=language, exact=True, write=write)
     head = json_bytes(data)
     size = len(head).to_bytes(4, "little")
     return gzip.compress(b"".join((size, head, *packed.parts)), 3, mtime=0)
@@ -44,7 +46,7 @@ class _Packed:
     def add(self, figures: Figures) -> dict[str, Any]:
         """Add a column; return what stands in its place."""
         found = figures.values + 0.0  # a browser would spell -0.0 with its sign
-        values = _short(found, figures) if figures.places <= SHOWN_DIGITS else None
+        values = _short(found, figures) if figures.places == SHOWN_DIGITS else None
         if values is None:
             values = found.astype("<f8")
         start, unknown = self._size, not figures.known.all()
