@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.graph.graph import Graph
     from workbench.run.executor import State
 
-LIMIT = 3
+LIMIT = 2.8
 """Times the forward pass that a step may take."""
 
 
