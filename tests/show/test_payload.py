@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
 from workbench.comparison.results.regrade import regrade
-from workbench.comparison.rows import Numbers, Rows
+from workbench.comparison.rows import MaybeNumbers, Rows
 from workbench.show import payload
 from workbench.show.json_result import dumps
 from workbench.show.look.landmarks import first_divergence, largest_jump
@@ -140,7 +140,7 @@ def spelled_with(places, value):
 
 @given(st.lists(NUMBERS, min_size=1, max_size=20), st.sampled_from([3, 5]))
 def test_a_figure_is_rounded_as_python_spells_it_and_whole_ones_stay(values, places):
-    shown = payload.as_list(payload._figures(Numbers.of(values), "number", places))
+    shown = payload.as_list(payload._figures(MaybeNumbers.of(values), "number", places))
     json.dumps(shown, allow_nan=False)
     for told, value in zip(shown, values, strict=True):
         if value is None:
@@ -158,7 +158,7 @@ def test_a_figure_is_rounded_as_python_spells_it_and_whole_ones_stay(values, pla
 
 @given(st.floats(0.1, 1, exclude_max=True))
 def test_what_lacks_little_to_one_keeps_three_digits_of_what_it_lacks(value):
-    (told,) = payload._figures(Numbers.of([value]), "share", 3).values
+    (told,) = payload._figures(MaybeNumbers.of([value]), "share", 3).values
     lacks = 1 - value
     assert math.isclose(told, value, abs_tol=max(0.5e-7, 0.5e-2 * lacks) * 1.001)
 

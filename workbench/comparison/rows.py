@@ -161,17 +161,17 @@ _NAMES = tuple(one.name for one in fields(Row) if one.init)
 _SAID = tuple(name for name in _NAMES if name != "metrics")
 
 
-class Numbers(NamedTuple):
+class MaybeNumbers(NamedTuple):
     """A number of every row as float64: NaN where nobody knows one, and in which rows somebody does."""
 
     values: NDArray[np.float64]
     known: NDArray[np.bool_]
 
     @staticmethod
-    def of(cells: Sequence[object]) -> Numbers:
+    def of(cells: Sequence[object]) -> MaybeNumbers:
         """Return numbers that stand in a list, with ``None`` where nobody knows one."""
         known = np.fromiter((cell is not None for cell in cells), np.bool_, len(cells))
-        return Numbers(np.array(cells, np.float64), known)  # None becomes NaN
+        return MaybeNumbers(np.array(cells, np.float64), known)  # None becomes NaN
 
 
 class _Views(list[Row]):
@@ -224,13 +224,13 @@ class Rows(Sequence[Row]):
         kinds = [self.table.texts[numbers[at]] for at in np.sort(first).tolist()]
         return tuple(dict.fromkeys(title for kind in kinds for title in kind.places))
 
-    def numbers(self, name: str) -> Numbers:
+    def numbers(self, name: str) -> MaybeNumbers:
         """Return a number of every row by its attribute."""
         values = np.asarray(self.table.rows[name], np.float64)
         if ROWS.formats[name] != MAYBE:
-            return Numbers(values, np.ones(len(self), np.bool_))
+            return MaybeNumbers(values, np.ones(len(self), np.bool_))
         known = self.table.known(name)
-        return Numbers(np.where(known, values, nan), known)
+        return MaybeNumbers(np.where(known, values, nan), known)
 
     def metric(self, title: str) -> list[float | None]:
         """Return a metric of every row; ``None`` where it was not measured."""
@@ -248,14 +248,14 @@ class Rows(Sequence[Row]):
         """Return a metric of every row as float64; NaN where it was not measured as well."""
         return self.metric_numbers(title).values
 
-    def metric_numbers(self, title: str) -> Numbers:
+    def metric_numbers(self, title: str) -> MaybeNumbers:
         """Return a metric of every row, and in which rows it was measured."""
         values, known = np.full(len(self), nan), np.zeros(len(self), np.bool_)
         for kind, at in self.kinds():
             if (place := kind.places.get(title)) is not None:
                 values[at] = self.figures[self.table.rows["first"][at] + place[0]]
                 known[at] = True
-        return Numbers(values, known)
+        return MaybeNumbers(values, known)
 
     @property
     def figures(self) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.comparison.columns import MAYBE
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND, Metric
-from workbench.comparison.rows import Numbers, Rows
+from workbench.comparison.rows import MaybeNumbers, Rows
 from workbench.show import words
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class Column:
     cells: Callable[[Rows], list[Cell]]
     worse: int = 0
     constant: bool = False
-    read: Callable[[Rows], Numbers] | None = None
+    read: Callable[[Rows], MaybeNumbers] | None = None
 
-    def numbers(self, rows: Rows) -> Numbers:
+    def numbers(self, rows: Rows) -> MaybeNumbers:
         """Return the cells of a column that is no text as numbers."""
-        return Numbers.of(self.cells(rows)) if self.read is None else self.read(rows)
+        return MaybeNumbers.of(self.cells(rows)) if self.read is None else self.read(rows)
 
 
 def _column(
@@ -74,7 +74,7 @@ def _column(
     def cells(rows: Rows) -> list[Cell]:
         return rows.column(name, make)
 
-    def numbers(rows: Rows) -> Numbers:
+    def numbers(rows: Rows) -> MaybeNumbers:
         return rows.numbers(name)
 
     heading = heading or f"show/col-{key}"
@@ -225,7 +225,7 @@ def metric_column(title: str, rows: Iterable[Row]) -> Column:
     def cells(rows: Rows) -> list[Cell]:
         return [*rows.metric(title)]
 
-    def numbers(rows: Rows) -> Numbers:
+    def numbers(rows: Rows) -> MaybeNumbers:
         return rows.metric_numbers(title)
 
     return Column(title, title, "", kind, value, cells, _WORSE[known.better], read=numbers)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.result import Result
     from workbench.core.words.translate import Language
-    from workbench.show.payload import Figures
+    from workbench.show.payload import ColumnFigures
 
 
 def compressed(result: Result, language: Language = "en") -> bytes:
@@ -43,7 +43,7 @@ class _Packed:
         self.parts: list[bytes] = []
         self._size = 0
 
-    def add(self, figures: Figures) -> dict[str, Any]:
+    def add(self, figures: ColumnFigures) -> dict[str, Any]:
         """Add a column; return what stands in its place."""
         found = figures.values + 0.0  # a browser would spell -0.0 with its sign
         values = _short(found, figures) if figures.places == SHOWN_DIGITS else None
@@ -61,10 +61,10 @@ class _Packed:
 
 
 _LOWEST_BYTE = 0xFF
-"""What float32 can do without where three digits are shown: the rest is off by 2^-16 at most, and compresses better."""
+"""What float32 can do without where three digits are shown: the rest, rounded, is off by 2^-16 and compresses well."""
 
 
-def _short(found: NDArray[np.float64], figures: Figures) -> NDArray[Any] | None:
+def _short(found: NDArray[np.float64], figures: ColumnFigures) -> NDArray[Any] | None:
     """Figures as float32, if all say the same on screen; those that are shares keep all bits."""
     with np.errstate(over="ignore"):
         values = np.where(np.isnan(found), np.nan, found).astype("<f4")

@@ -13,7 +13,7 @@ import numpy as np
 from workbench._values import NamedTuple
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.results.regrade import in_floors
-from workbench.comparison.rows import Numbers
+from workbench.comparison.rows import MaybeNumbers
 from workbench.core.text import json_number
 from workbench.core.words.render import table
 from workbench.core.words.translate import Say
@@ -59,7 +59,7 @@ def digits(result: Result) -> int:
     return 5 if len(result.rows) <= DESCRIPTION_LIMIT else SHOWN_DIGITS
 
 
-class Figures(NamedTuple):
+class ColumnFigures(NamedTuple):
     """Figures of a column as the page has them: rounded, NaN where there is none, which are there, which are whole."""
 
     values: NDArray[np.float64]
@@ -69,7 +69,7 @@ class Figures(NamedTuple):
     places: int
 
 
-def as_list(figures: Figures) -> list[Cell]:
+def as_list(figures: ColumnFigures) -> list[Cell]:
     """Return figures as values of JSON: whole ones as integers, what is not finite as a word."""
     found, cells = figures.values, cast("list[Cell]", figures.values.tolist())
     for n in np.flatnonzero(figures.whole).tolist():
@@ -84,11 +84,11 @@ def explorer_data(
     *,
     language: Language = "en",
     exact: bool = False,
-    write: Callable[[Figures], Any] = as_list,
+    write: Callable[[ColumnFigures], Any] = as_list,
 ) -> dict[str, Any]:
     """Return columns, plot positions, marks and words of a result as JSON values.
 
-    Figures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
+    ColumnFigures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
     how many noise floors they are, stay on their side of every threshold of so many digits: grading by thresholds
     counts to the last row what `workbench.comparison.results.regrade` counts.
 
@@ -133,7 +133,7 @@ def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]
     places = max(digits(result), GRADED_DIGITS)
     values = _beside_thresholds(result.columns.numbers("error"), places)
     next(c for c in columns if c["key"] == "error")["values"] = values
-    ratios = Numbers.of([*map(in_floors, errors, floors)])
+    ratios = MaybeNumbers.of([*map(in_floors, errors, floors)])
     return {"times": _beside_thresholds(ratios, places)}
 
 
@@ -181,7 +181,7 @@ def _describes(column: Column) -> bool:
 
 
 def _column(
-    column: Column, rows: Rows, places: int, say: Say, write: Callable[[Figures], Any]
+    column: Column, rows: Rows, places: int, say: Say, write: Callable[[ColumnFigures], Any]
 ) -> dict[str, Any]:
     heading = say(column.heading) if column.heading else column.title
     head = {"key": column.key, "heading": heading, "kind": column.kind}
@@ -221,16 +221,16 @@ def _steps(values: Sequence[int | None]) -> list[int | None]:
     return steps
 
 
-def _figures(numbers: Numbers, kind: Kind, places: int) -> Figures:
+def _figures(numbers: MaybeNumbers, kind: Kind, places: int) -> ColumnFigures:
     """Round figures to so many significant digits; what is whole stays as it is."""
     found, known = numbers
     whole = (found == np.rint(found)) & (np.abs(found) < 2.0**53)
     if places < _ALL_DIGITS:
         found = np.where(whole, found, _rounded(found, kind, places))
-    return Figures(found, known, whole, kind, places)
+    return ColumnFigures(found, known, whole, kind, places)
 
 
-def _beside_thresholds(numbers: Numbers, places: int) -> list[Cell]:
+def _beside_thresholds(numbers: MaybeNumbers, places: int) -> list[Cell]:
     """Cut values to so many significant digits; a 5 behind them stands for what was cut off.
 
     So each stays above, at or below every number of so many digits.
@@ -245,7 +245,7 @@ def _beside_thresholds(numbers: Numbers, places: int) -> list[Cell]:
     for n in np.flatnonzero(~sure & np.isfinite(found)).tolist():
         cut[n] = _cut(float(found[n]), places)
     cut = np.where(np.isfinite(found), cut, found)
-    return as_list(_figures(Numbers(cut, numbers.known), "number", _ALL_DIGITS))
+    return as_list(_figures(MaybeNumbers(cut, numbers.known), "number", _ALL_DIGITS))
 
 
 def _cut(value: float, places: int) -> float:
