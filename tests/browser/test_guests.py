@@ -2,6 +2,7 @@
 
 import pytest
 
+from kit.face import jupyter_lab
 from kit.face.jupyter_lab import SIZE, Guest
 
 pytest.importorskip("playwright.sync_api")
@@ -85,3 +86,17 @@ def test_a_page_of_trouble_or_another_theme_is_not_taken(chromium, lab, another)
     after, state = another("untroubled")
     assert after.page is not before.page
     assert state == clean("untroubled")
+
+
+def test_a_page_that_shows_nothing_any_more_is_not_taken(
+    chromium, lab, another, monkeypatch, capfd
+):
+    before = arrive(chromium, lab, "stuck")
+    before.leave()
+    before.page.evaluate("() => { window.jupyterapp.commands.execute = async () => {}; }")
+    monkeypatch.setattr(jupyter_lab, "PATIENCE", 0.5)
+    after, state = another("moves")
+    assert before.page.is_closed()
+    assert after.page is not before.page
+    assert state == clean("moves")
+    assert 'nothing came in 0.5 s: {"' in capfd.readouterr().err

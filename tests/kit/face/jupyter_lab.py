@@ -30,21 +30,31 @@ IDLE = 3600
 """Seconds after which a server ends that nobody asks: this process may have been killed, or test other files."""
 
 
+PATIENCE = 40
+"""Seconds that a page which somebody else has left may take to show a notebook, before a fresh one is loaded."""
+
+# What the page shows instead of what is waited for.
+STATE = """(() => {
+  const shown = window.jupyterapp?.shell?.currentWidget;
+  const dialogs = [...document.querySelectorAll('.jp-Dialog')].map((one) => one.textContent);
+  return JSON.stringify({current: shown?.id, path: shown?.context?.path, ready: shown?.context?.isReady, dialogs});
+})()"""
+
+
 def within(seconds: float, script: str) -> str:
     """JavaScript that waits for what a function promises, but not for ever: a page that hangs would hold the test."""
-    end = f"setTimeout(() => fail(new Error('nothing came in {seconds} s')), {seconds * 1000})"
+    error = f"new Error('nothing came in {seconds} s: ' + {STATE})"
+    end = f"setTimeout(() => fail({error}), {seconds * 1000})"
     return f"(given) => Promise.race([({script})(given), new Promise((_, fail) => {end})])"
 
 
-READY = within(
-    SECONDS,
-    """async (path) => {
+IS_SHOWN = """async (path) => {
   const nap = () => new Promise((done) => setTimeout(done, 25));
   const shell = window.jupyterapp.shell;
   while (shell.currentWidget?.context?.path !== path) await nap();
   await shell.currentWidget.context.ready;
-}""",
-)
+}"""
+READY = within(SECONDS, IS_SHOWN)
 
 # The kernel's indicator says idle before its connection is up; a Run All clicked then is lost.
 CONNECTED = within(
@@ -151,14 +161,14 @@ class Lab:
         if path:
             page.evaluate(READY, path)
 
-    def show(self, page, path: str) -> None:
-        """Show a notebook, or the launcher, in the JupyterLab that a page has loaded."""
+    def show(self, page, path: str, seconds: float = SECONDS) -> None:
+        """Show a notebook, or the launcher, in the JupyterLab that a page has loaded; wait some seconds for it."""
         if not path:
             page.evaluate(LAUNCH)
             return
         open_it = "async (path) => { await window.jupyterapp.commands.execute('docmanager:open', {path}); }"
         page.evaluate(open_it, path)
-        page.evaluate(READY, path)
+        page.evaluate(within(seconds, IS_SHOWN), path)
 
     def run_all(self, page) -> list[str]:
         """Run every cell through the menu; return the errors that cells ended with."""
@@ -225,16 +235,30 @@ class Guest(Reader):
         self, chromium, server: Lab, path: str, *, permissions=(), color_scheme="light"
     ) -> None:
         self._server = server
-        if server.left:
-            self._sit_down(server.left.pop(), server)
-            self.page.set_viewport_size(SIZE)
-        else:
+        if not self._take_over(color_scheme, path):
             super().__init__(chromium, server, "")
+            self.page.emulate_media(color_scheme=color_scheme)
+            server.show(self.page, path)
         if permissions:
             self.page.context.grant_permissions(permissions)
             self.page.evaluate("() => navigator.clipboard.writeText('')")
-        self.page.emulate_media(color_scheme=color_scheme)
-        server.show(self.page, path)
+
+    def _take_over(self, color_scheme: str, path: str) -> bool:
+        """Sit down at a page that another has left, if there is one and JupyterLab still answers in it."""
+        from playwright.sync_api import Error
+
+        while self._server.left:
+            self._sit_down(self._server.left.pop(), self._server)
+            self.page.set_viewport_size(SIZE)
+            self.page.emulate_media(color_scheme=color_scheme)
+            try:
+                self._server.show(self.page, path, PATIENCE)
+            except Error as error:
+                print(f"a page that was left shows nothing: {error}", file=sys.stderr)
+                self.page.context.close()
+            else:
+                return True
+        return False
 
     def leave(self) -> None:
         """Close the notebooks; where something went wrong, the page as well."""
