@@ -17,7 +17,7 @@ from kit.build.runs import on_reference
 from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
 from kit.words import check_said
 from workbench.comparison.bind import bind as module
-from workbench.comparison.bind.bind import bind
+from workbench.comparison.bind.bind import NameTables, bind
 from workbench.comparison.bind.binding import Execution, OperatorRun, Timeline
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.index import index_of
@@ -357,6 +357,26 @@ def test_counting_goes_on_through_the_graphs_in_order_of_their_ids(tmp_path):
     assert not found.skipped
     graph_1 = [runs for block, runs in found.runs.items() if block.graph_id == 1]
     assert [run.op_name for runs in graph_1 for run in runs.values()] == ["Default/ReLU-op0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "shared"),
+    [
+        pytest.param(lambda graph: graph.elsewhere("of the golden", graph.graph_id), True, id="path"),
+        pytest.param(lambda graph: graph.with_id(graph.graph_id + 1), False, id="id"),
+        pytest.param(lambda graph: replace(graph, ops=graph.ops[:-1]), False, id="operators"),
+        pytest.param(lambda graph: replace(graph, parameters=graph.parameters[:-1]), False, id="parameters"),
+        pytest.param(lambda graph: replace(graph, dialect=ONNX), False, id="dialect"),
+    ],
+)  # fmt: skip
+def test_names_are_told_once_for_sides_that_have_the_same_graph(change, shared):
+    graph = load_graph("mlp")
+    changed = change(graph)
+    tables = NameTables()
+    first = tables.of([graph])
+    again = tables.of([changed])
+    assert (again is first) == shared
+    assert again == NameTables().of([changed])
 
 
 def test_a_reshape_that_carries_its_inputs_shape_is_bound_and_trusted(tmp_path):

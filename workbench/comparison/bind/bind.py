@@ -26,7 +26,7 @@ from workbench.dump.formats.ffts import manual_slice
 from workbench.dump.formats.ge_name import standard_name
 from workbench.dump.formats.mindspore_name import sanitize, short_name
 from workbench.dump.formats.npy import fingerprint
-from workbench.dump.selection import numbered_anew
+from workbench.dump.selection import names_anew
 from workbench.graph.graph import Value
 from workbench.graph_files.ge.fields import UNCONNECTED
 from workbench.graph_files.onnx.dialect import DIALECT as ONNX
@@ -91,10 +91,10 @@ def _exact_names(graphs: Sequence[Graph]) -> Iterator[Named]:
 
 def _ranked_names(graphs: Sequence[Graph]) -> Iterator[Named]:
     """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
-    for graph in numbered_anew(graphs):
-        for number, op in enumerate(graph.ops):
-            if op.name.rpartition("-op")[2].isdecimal():
-                yield Named((graph.graph_id, op.op_type, sanitize(op.name)), number)
+    for graph, names in zip(graphs, names_anew(graphs), strict=True):
+        for number, (op, name) in enumerate(zip(graph.ops, names, strict=True)):
+            if name.rpartition("-op")[2].isdecimal():
+                yield Named((graph.graph_id, op.op_type, sanitize(name)), number)
 
 
 def _short_names(graphs: Sequence[Graph]) -> Iterator[Named]:
@@ -194,15 +194,42 @@ NAMING_RULES = (
 """Where neither names nor data decide between two rules, the earlier one wins."""
 
 
-def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
-    """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
+class NameTables:
+    """What every rule calls the operators of some graphs; told once for sides and ranks that have the same ones."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Sequence[Graph], dict[str, Names]] = ((), _tables(()))
+
+    def of(self, graphs: Sequence[Graph]) -> dict[str, Names]:
+        """Return the names by rule."""
+        if [*map(_identity, graphs)] != [*map(_identity, self._last[0])]:
+            self._last = graphs, _tables(graphs)
+        return self._last[1]
+
+
+def _identity(graph: Graph) -> tuple[int | str, ...]:
+    """All of a graph that rules read; the graph of one text is held under several paths."""
+    parts = graph.ops, graph.parameters, graph.subgraphs
+    return graph.graph_id, graph.dialect, *map(id, parts)
+
+
+def bind(
+    dump: Dump,
+    graphs: Mapping[tuple[int, int], Graph] | None = None,
+    tables: NameTables | None = None,
+) -> Binding:
+    """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given).
+
+    Whoever binds several dumps gives each the same ``tables``.
+    """
+    tables = NameTables() if tables is None else tables
     known = dump.graphs if graphs is None else graphs
     draft = _Draft({place: inline_calls(graph) for place, graph in known.items()})
     by_rank: dict[int, list[TensorRecord]] = {}
     for record in (all_records := dump.records):
         by_rank.setdefault(record.key.rank, []).append(record)
     for rank, records in sorted(by_rank.items()):
-        draft.take(records, _names(rank, records, draft))
+        draft.take(records, _names(rank, records, draft, tables))
     binding = draft.binding(dump, all_records)
     found = find_anomalies(binding)
     notes = (Note(one.kind, one.op_name, one.said) for one in found)
@@ -213,10 +240,10 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
     )
 
 
-def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
+def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft, told: NameTables) -> Names:
     """What the files of a rank are called, by the graphs that fit; the others are put aside."""
     mine = sorted((g for (r, _), g in draft.graphs.items() if r == rank), key=lambda g: g.graph_id)
-    tables = _tables(mine)
+    tables = told.of(mine)
     fitting = []
     for graph, known, files in _fits(mine, tables, records):
         if known * 2 >= files:
@@ -228,7 +255,7 @@ def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
     if not fitting:
         return NO_NAMES
     if len(fitting) < len(mine):
-        tables = _tables(fitting)
+        tables = told.of(fitting)
     winner, named = _choose(fitting, tables, records)
     draft.notes += _renumbered(tables[winner], named, fitting) if winner == "id-rank" else ()
     return tables[winner]

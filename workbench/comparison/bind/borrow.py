@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison import graphs as rebuilt
-from workbench.comparison.bind.bind import bind
+from workbench.comparison.bind.bind import NameTables, bind
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.graphs.roles import OF_MODELS
 from workbench.comparison.graphs.subgraphs import join_graphs
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     """Bind both dumps; where a side has no graph that fits, it borrows the other's, and the binding says so."""
-    ours, theirs = bind(join_graphs(target, golden)), bind(join_graphs(golden, target))
+    tables = NameTables()
+    ours = bind(join_graphs(target, golden), tables=tables)
+    theirs = bind(join_graphs(golden, target), tables=tables)
     return _complete(ours, theirs), _complete(theirs, ours)
 
 
