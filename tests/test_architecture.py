@@ -195,6 +195,7 @@ GROWS = {
     "Gatherer": "sums of the slices by now",
     "Matching": "matches while they grow; `align` gives the frozen `Alignment`",
     "Memory": "cache: where outputs lie",
+    "NameTables": "cache: what operators of the graphs that were asked for last are called",
     "NumpyKernel": "sums of the pieces by now",
     "Parts": "cache: parts of a step",
     "Reach": "what regions reach by now; `find_dont_care` gives the frozen `Regions`",

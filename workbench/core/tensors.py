@@ -7,14 +7,15 @@ records, writers filter them by plan, readers produce them again, and comparison
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, ItemsView, Iterator, ValuesView
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
 
 Io = Literal["input", "output"]
+Slot = tuple[str, int]
+"""Direction and place of a tensor among those of its operator."""
+
+Held = TypeVar("Held")
 
 
 class TensorSpec(NamedTuple):
@@ -159,3 +164,55 @@ class TensorRecord:
     def place(self) -> Place | None:
         """Where the bytes of the data lie in a file, if that is known without reading it."""
         return None if self.source is None else self.source.place
+
+
+class BySlot(Mapping[Slot, Held]):
+    """What is known of the tensors of one operator, by slot; read-only.
+
+    Operators with the same slots share the places of their values (``layouts`` is where they find them), so that
+    one takes 110 bytes where a dictionary with a read-only view takes 300: a comparison has one for every operator
+    of either side.
+    """
+
+    __slots__ = ("_at", "_values")
+
+    def __init__(
+        self, held: Mapping[Slot, Held], layouts: dict[tuple[Slot, ...], dict[Slot, int]]
+    ) -> None:
+        slots = tuple(held)
+        at = layouts.get(slots)
+        if at is None:
+            at = layouts[slots] = {slot: place for place, slot in enumerate(slots)}
+        self._at = at
+        self._values = tuple(held.values())
+
+    def __getitem__(self, slot: Slot) -> Held:
+        return self._values[self._at[slot]]
+
+    def __contains__(self, slot: object) -> bool:
+        return slot in self._at
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._at)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    # those of Mapping ask for every slot again
+    def items(self) -> ItemsView[Slot, Held]:
+        return dict(zip(self._at, self._values, strict=True)).items()
+
+    def values(self) -> ValuesView[Held]:
+        return dict(zip(self._at, self._values, strict=True)).values()
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Callable[..., BySlot[Held]], tuple[Any, ...]]:
+        return _by_slot, (self._at, self._values)
+
+
+def _by_slot(at: dict[Slot, int], values: tuple[Held, ...]) -> BySlot[Held]:
+    made = BySlot[Held].__new__(BySlot)
+    made._at, made._values = at, values
+    return made

@@ -20,6 +20,7 @@ from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.long_work import checkpoint
+from workbench.core.tensors import BySlot
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
@@ -35,7 +36,7 @@ from workbench.graph_files.onnx.dialect import OUTPUTS, UNNAMED
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.core.tensors import Slot, TensorKey, TensorRecord
     from workbench.dump.dump import Dump
     from workbench.graph.graph import Graph, Op
 
@@ -74,7 +75,7 @@ class Names(NamedTuple):
 
 NO_NAMES = Names({})
 
-Files = dict[FileOp, dict[tuple[str, int], "TensorRecord"]]
+Files = dict[FileOp, dict["Slot", "TensorRecord"]]
 """File-side operator → its tensors by ``(io, slot)``."""
 
 
@@ -349,7 +350,7 @@ def _by_links(
     return max(rivals, key=scores.__getitem__)
 
 
-def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
+def _has_size(tensors: Mapping[Slot, TensorRecord], op: Op) -> bool:
     """Whether every dumped output has as many elements as the graph says."""
     for (io, slot), record in tensors.items():
         if io == "output" and slot < len(op.outputs):
@@ -365,12 +366,12 @@ def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
     return True
 
 
-Slot = tuple[FileOp, str, int]
+FileSlot = tuple[FileOp, str, int]
 
 
 def _links(
     contested: set[FileOp], where: Mapping[tuple[int, int], FileOp], graphs: Mapping[int, Graph]
-) -> Iterator[tuple[Slot, Slot]]:
+) -> Iterator[tuple[FileSlot, FileSlot]]:
     """Producer and consumer files that must be equal, one of them contested; not too many."""
     count = 0
     for (graph_id, number), file in where.items():
@@ -385,7 +386,7 @@ def _links(
                     return
 
 
-def _equal(files: Files, a: Slot, b: Slot) -> bool | None:
+def _equal(files: Files, a: FileSlot, b: FileSlot) -> bool | None:
     """Whether two tensors start with the same bytes; ``None`` if one of them cannot be read."""
     first = files[a[0]].get((a[1], a[2]))
     second = files[b[0]].get((b[1], b[2]))
@@ -413,24 +414,34 @@ class _Draft:
     def __init__(self, graphs: dict[tuple[int, int], Graph]) -> None:
         self.graphs = graphs
         self.notes: list[Note] = []
-        self._runs: dict[Execution, dict[int, OperatorRun]] = {}
-        self._tensors: dict[tuple[Execution, int], dict[tuple[str, int], TensorRecord]] = {}
+        self._runs: dict[Execution, dict[int, tuple[str, str, dict[Slot, TensorRecord]]]] = {}
         self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
         self._skipped: list[Skipped] = []
         self._blocks: dict[Execution, Execution] = {}
-        self._places: dict[tuple[str, int], tuple[str, int]] = {}
+        self._places: dict[Slot, Slot] = {}
 
     def binding(self, dump: Dump, records: Sequence[TensorRecord]) -> Binding:
         """What has been bound."""
         return Binding(
             dump,
             MappingProxyType(self.graphs),
-            self._runs,
+            self._complete_runs(),
             self._parameters,
             tuple(self._skipped),
             tuple(self.notes),
             records=records,
         )
+
+    def _complete_runs(self) -> dict[Execution, dict[int, OperatorRun]]:
+        """Return the runs with all tensors that they have."""
+        layouts: dict[tuple[Slot, ...], dict[Slot, int]] = {}
+        return {
+            block: {
+                number: OperatorRun(block, number, op_type, name, BySlot(tensors, layouts))
+                for number, (op_type, name, tensors) in runs.items()
+            }
+            for block, runs in self._runs.items()
+        }
 
     def take(self, records: Iterable[TensorRecord], names: Names) -> None:
         """Put every record of one rank into its operator's run."""
@@ -488,18 +499,15 @@ class _Draft:
     ) -> None:
         graph = self.graphs.get(block.graph_key)
         op = graph.ops[number] if graph is not None and number >= 0 else None
-        tensors = self._tensors.setdefault((block, number), {})
         runs = self._runs.setdefault(block, {})
         if number not in runs:
-            name = record.key.op_name if op is None else op.name
-            runs[number] = OperatorRun(
-                block, number, record.key.op_type, name, MappingProxyType(tensors)
-            )
+            runs[number] = record.key.op_type, record.key.op_name if op is None else op.name, {}
+        _, name, tensors = runs[number]
         io, slot = record.key.io, _slot(record, op) if stated is None else stated
         at = self._places.setdefault((io, slot), (io, slot))
         if at in tensors:
             said = Message("compare/twice", where=f"{io}.{slot}")
-            self._skipped.append(Skipped(runs[number].op_name, "twice", said))
+            self._skipped.append(Skipped(name, "twice", said))
             return
         tensors[at] = record
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.trust import Ground, Trust
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import Slot, TensorRecord
     from workbench.dump.dump import Dump, Note, Skipped
     from workbench.graph.graph import Graph, Op, SourceFrame
 
@@ -49,7 +49,7 @@ class OperatorRun(NamedTuple):
     op: int
     op_type: str
     op_name: str
-    tensors: Mapping[tuple[str, int], TensorRecord] = MappingProxyType({})
+    tensors: Mapping[Slot, TensorRecord] = MappingProxyType({})
 
     @property
     def time(self) -> int:

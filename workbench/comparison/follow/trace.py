@@ -16,6 +16,7 @@ from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.parameters import updated_by_one
+from workbench.core.tensors import BySlot
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
 from workbench.ops import MOVEMENT
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.replay.replay import Replay
     from workbench.comparison.trust import Trust
+    from workbench.core.tensors import Slot
     from workbench.core.words import Message
 
     Place = tuple[Execution, int]
     """One execution of one operator."""
     Key = tuple[int, str]
     """Rank and name of a parameter."""
-    Measures = Mapping[tuple[str, int], Measured]
+    Measures = Mapping[Slot, Measured]
     """What was measured of an operator, by direction and slot."""
 
 _Outer = TypeVar("_Outer")
@@ -163,26 +165,25 @@ def survey(
     graphs = pairing.target.graphs.values()
     updated = frozenset(name for graph in graphs for name in updated_names(graph))
     return Survey(
-        pairing, read_only(index), npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
+        pairing, index, npu, replayed, len(versions) > 1, ranks_of_one_job(pairing),
         frozenset(both_overflow(pairing)), updated, MappingProxyType(updated_by_one(pairing)),
         read_only(_files_by_execution(pairing, of_files)), frozenset(_quantized(pairing)),
     )  # fmt: skip
 
 
 def _arrived(kind: type[Survey], measured: Sequence[Measured], values: dict[str, Any]) -> Survey:
-    return kind(index=read_only(_by_place(measured)), **values)
+    return kind(index=_by_place(measured), **values)
 
 
-def _by_place(measured: Iterable[Measured]) -> dict[Place, dict[tuple[str, int], Measured]]:
+def _by_place(measured: Iterable[Measured]) -> Mapping[Place, Measures]:
     """Return what was measured of operators by execution and operator."""
-    found: dict[Place, dict[tuple[str, int], Measured]] = {}
-    places: dict[tuple[str, int], tuple[str, int]] = {}
+    found: dict[Place, dict[Slot, Measured]] = {}
     for item in measured:
         run = item.pair.run
         if run is not None:
-            at = item.pair.io, item.pair.slot
-            found.setdefault((run.block, run.op), {})[places.setdefault(at, at)] = item
-    return found
+            found.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
+    layouts: dict[tuple[Slot, ...], dict[Slot, int]] = {}
+    return MappingProxyType({place: BySlot(some, layouts) for place, some in found.items()})
 
 
 def _quantized(pairing: Pairing) -> Iterator[Execution]:
