@@ -125,6 +125,8 @@ class OperatorList:
 
     def has(self, op: Op) -> bool:
         """Whether an operator is in the list, or one that it was fused from."""
+        if not (self.names or self.types):  # as nearly always
+            return False
         types = {table_type(one) for one in (op.op_type, *original_types(op))}
         return not self.types.isdisjoint(types) or not self.names.isdisjoint(original_names(op))
 
@@ -160,6 +162,8 @@ class FormatList:
 
     def formats(self, op: Op) -> ChosenFormats | None:
         """Formats that are chosen for an operator. What was fused with others has lost what was chosen for it."""
+        if not (self.by_name or self.by_type):  # as nearly always
+            return None
         names = original_names(op)
         if len(names) != 1:
             return None
