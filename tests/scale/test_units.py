@@ -15,7 +15,7 @@ from workbench.comparison.map_file import NO_OVERRIDES
 from workbench.core.errors import AlignError, FormatError
 from workbench.dump.reader import load
 from workbench.scale.parts import list_tree, read_part
-from workbench.scale.units import Settings, plan_job, spans
+from workbench.scale.units import GivenFiles, Settings, plan_job, spans
 
 
 def files_of(tree: Path) -> list[Path]:
@@ -113,7 +113,7 @@ def test_a_fingerprint_changes_with_the_graph_of_its_rank(trees, tmp_path):
         Settings(require=90.0),
         Settings(allow_missing=("a*",)),
         Settings(overrides=NO_OVERRIDES.allow_missing(["x"])),
-        Settings(target_graph="a.ir"),
+        Settings(given=GivenFiles(target_graph="a.ir")),
     ],
     ids=["depth", "profile", "require", "missing", "map file", "graph"],
 )
@@ -130,7 +130,7 @@ def test_a_fingerprint_changes_with_a_graph_that_is_given(trees, tmp_path, side)
     """Its name stays; what it holds is another graph."""
     graph = tmp_path / "net.onnx"
     graph.write_bytes(b"one")
-    settings = Settings(**{side: str(graph)})
+    settings = Settings(given=GivenFiles(**{side: str(graph)}))
     before = fingerprints(trees, trees["wrong"], settings=settings)
     assert fingerprints(trees, trees["wrong"], settings=settings) == before
     graph.write_bytes(b"other")

@@ -20,7 +20,7 @@ from workbench.scale.merge import merge_joined, merge_units
 from workbench.scale.parts import list_tree
 from workbench.scale.reading import read_unit
 from workbench.scale.run import compare_unit, read_unit_file, unit_path
-from workbench.scale.units import ALL, Settings, plan_job, plan_trees
+from workbench.scale.units import ALL, GivenFiles, Settings, plan_job, plan_trees
 from workbench.session.compare import required_limits, tell_nobody
 from workbench.session.comparison import Comparison
 
@@ -133,8 +133,8 @@ def compare_job(
     trees = list_tree(target), list_tree(golden)
     asked = AskedLayouts(parallel, golden_parallel, layouts, golden_layouts)
     settings = Settings(
-        map_file or NO_OVERRIDES, target_graph, golden_graph, target_model, golden_model, profile,
-        require, tuple(allow_missing), depth, find_layouts(trees, asked),
+        map_file or NO_OVERRIDES, GivenFiles(target_graph, golden_graph, target_model, golden_model),
+        profile, require, tuple(allow_missing), depth, find_layouts(trees, asked),
     )  # fmt: skip
     _check_graphs(settings)
     plan = plan_trees(trees, ranks=ranks, iterations=iterations, settings=settings)
@@ -188,7 +188,7 @@ def put_together(
 
 def _check_graphs(settings: Settings) -> None:
     """Refuse a graph for a side that is joined: those of ranks have the shapes of shards."""
-    given = ("target", settings.target_graph), ("golden", settings.golden_graph)
+    given = zip(("target", "golden"), settings.given.graphs, strict=True)
     for side, graph in given:
         if graph and settings.layouts is not None and len(settings.layouts.ranks_of(side)) > 1:
             raise WorkbenchError("job/joined-option", option=f"--{side}-graph")

@@ -64,8 +64,7 @@ def read_unit(unit: Unit, settings: Settings) -> tuple[Dump, Dump]:
 def read_sides(unit: Unit, settings: Settings) -> UnitSides:
     """Return both sides of a unit, joined where ranks share tensors in different ways; raises as `read_unit`."""
     parts = unit.target, unit.golden
-    graphs = settings.target_graph, settings.golden_graph
-    models = settings.target_model, settings.golden_model
+    graphs, models = settings.given.graphs, settings.given.models
     target, golden = (
         read_part(part, graph=graph or None, model=model or None)
         for part, graph, model in zip(parts, graphs, models, strict=True)

@@ -47,6 +47,16 @@ class GivenFiles(NamedTuple):
     target_model: str = ""
     golden_model: str = ""
 
+    @property
+    def graphs(self) -> tuple[str, str]:
+        """Graph files of both sides."""
+        return self.target_graph, self.golden_graph
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """Model files of both sides."""
+        return self.target_model, self.golden_model
+
 
 NO_FILES = GivenFiles()
 
@@ -60,10 +70,7 @@ class Settings:
     """
 
     overrides: Overrides = NO_OVERRIDES
-    target_graph: str = ""
-    golden_graph: str = ""
-    target_model: str = ""
-    golden_model: str = ""
+    given: GivenFiles = NO_FILES
     profile: str = NOISE_FLOOR
     require: float = 100.0
     allow_missing: tuple[str, ...] = ()
@@ -71,20 +78,16 @@ class Settings:
     layouts: JobLayouts | None = None
 
     @property
-    def given(self) -> GivenFiles:
-        """Graph and model files that were given."""
-        return GivenFiles(*(getattr(self, name) for name in GivenFiles._fields))
-
-    @property
     def digest(self) -> str:
         """Changes with any of them, and with the graph files that are given."""
-        graphs = [file_stamp(one) for one in (self.target_graph, self.golden_graph) if one]
+        graphs = [file_stamp(one) for one in self.given.graphs if one]
         said = f"{self}\n{graphs}"
         return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Return them as JSON values."""
-        said: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
+        said: dict[str, Any] = self.given._asdict()
+        said |= {name: getattr(self, name) for name in _PLAIN}
         said |= {"allow_missing": [*self.allow_missing]}
         said |= {"overrides": to_data(self.overrides), "map_file": self.overrides.path}
         return said | {"layouts": None if self.layouts is None else self.layouts.to_json()}
@@ -97,13 +100,14 @@ class Settings:
         layouts = said["layouts"]
         return replace(
             cls(**{name: said[name] for name in _PLAIN}),
+            given=GivenFiles(*(said[name] for name in GivenFiles._fields)),
             overrides=parse_overrides(said["overrides"], said["map_file"]),
             allow_missing=tuple(said["allow_missing"]),
             layouts=None if layouts is None else JobLayouts.from_json(layouts),
         )
 
 
-_PLAIN = (*GivenFiles._fields, "profile", "require", "depth")
+_PLAIN = ("profile", "require", "depth")
 """Settings that are text or a number."""
 
 
