@@ -186,8 +186,8 @@ def quick(installed, tmp_path_factory) -> Iterator[str]:
         yield installed
         return
     program = shutil.which("workbench", path=installed)
-    with served(tmp_path_factory.mktemp("served"), program) as folder:
-        yield os.pathsep.join([str(folder), installed])
+    with served(tmp_path_factory.mktemp("served"), program) as command:
+        yield os.pathsep.join([str(command.parent), installed])
 
 
 @pytest.mark.slow
