@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import workbench
+from kit.syntax import nodes_of, unswept
 from workbench.core.writers import WRITERS
 
 PACKAGE = Path(workbench.__file__).parent
@@ -62,12 +63,13 @@ def parse(path: Path) -> ast.Module:
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.Module]:
     """Syntax trees of all modules; they take much memory and go with this file."""
-    return {path: parse(path) for path in MODULES}
+    with unswept():
+        return {path: parse(path) for path in MODULES}
 
 
 def imported_areas(tree: ast.Module):
     """Areas that a file imports from, nested and type-checking imports included."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -98,7 +100,7 @@ def test_a_dump_is_read_without_what_runs_networks(trees):
 
 def imported_rooms(tree: ast.Module):
     """Rooms of the comparison that a file imports from."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
             "workbench.comparison"
         ):
@@ -181,6 +183,7 @@ GROWS = {
     "Carry": "what the walk knows by now; made and dropped by `follow`",
     "Claims": "pairs while they grow; `pairing()` gives the frozen value",
     "PackedWalk": "cache: the walk, as long as somebody holds it",
+    "_ExecutionForecast": "cache: readers of a golden's value that may have a file",
     "_EachPair": "rows of the table by now",
     "_Opened": "parts of what was put away that are read by now",
     "_Packer": "parts of what is put away that are packed by now",
@@ -422,7 +425,7 @@ def own_breaches(trees, areas: Sequence[str]) -> list[tuple[str, str]]:
     ours = {
         node.name
         for path in MODULES
-        for node in ast.walk(trees[path])
+        for node in nodes_of(trees[path])
         if isinstance(node, ast.ClassDef)
     }
     return [(kind, said) for kind, said in all_breaches(trees, areas) if kind in ours]
@@ -472,7 +475,7 @@ def test_constructors_of_the_compiler_compile_nothing(trees):
     made = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for path in filter(is_compiler, MODULES)
-        for one in ast.walk(trees[path])
+        for one in nodes_of(trees[path])
         if isinstance(one, ast.FunctionDef) and one.name == "__init__"
         for node in ast.walk(one)
         if isinstance(node, ast.For | ast.While)
@@ -546,7 +549,7 @@ def test_dataclasses_of_the_rebuilt_areas_are_frozen(trees):
         node.name
         for path in MODULES
         if area(path) in HOUSED
-        for node in ast.walk(trees[path])
+        for node in nodes_of(trees[path])
         if isinstance(node, ast.ClassDef)
         for made in node.decorator_list
         if "dataclass" in ast.unparse(made) and "frozen=True" not in ast.unparse(made)
@@ -567,7 +570,7 @@ def test_named_tuples_are_made_cheaply(trees):
     generic = {
         path
         for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ClassDef)
         if {"NamedTuple", "Generic"} <= {ast.unparse(one).partition("[")[0] for one in node.bases}
     }
@@ -579,7 +582,7 @@ def test_no_relative_imports_hide_a_layer(trees):
     relative = [
         path
         for path, tree in trees.items()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not relative
@@ -598,7 +601,7 @@ def function_lengths(trees: dict[Path, ast.Module]) -> list[tuple[int, str]]:
     """Lines of every function without its docstring."""
     found = []
     for path, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0]
                 doc = ast.get_docstring(node) is not None
@@ -728,7 +731,7 @@ def surface_choices(tree: ast.Module):
         kinds = ast.Constant | ast.Tuple | ast.List | ast.Set | ast.Dict
         return isinstance(node, kinds) or ast.unparse(node).rpartition(".")[2].isupper()
 
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Compare(left=left, comparators=[*others]):
                 sides = [left, *others]

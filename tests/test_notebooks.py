@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import bs4
+import ipykernel_launcher
 import nbclient
 import nbconvert
 import nbformat
@@ -17,8 +20,9 @@ import papermill
 import pytest
 
 import workbench as wb
-from kit.cases import nightly
+from kit.cases import is_nightly, nightly
 from kit.face.screen import label
+from kit.served import IN_KERNELS, served
 from kit.trees import listed
 from workbench.config.explain import iterations_words, part_name, part_words, selector_words
 from workbench.core.plan import Iterations, Selector
@@ -183,6 +187,28 @@ def run(path: Path, tree: Path) -> nbformat.NotebookNode:
     client = nbclient.NotebookClient(book, timeout=limit, kernel_name="python3", resources=place)
     client.execute(env=os.environ | {"IPYTHONDIR": str(tree.with_name(f"{tree.name}-ipython"))})
     return book
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels(tmp_path_factory):
+    """Kernels whose imports are done once for all; each night kernels as Jupyter starts them."""
+    if is_nightly() or sys.platform != "linux":
+        yield
+        return
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(
+            "MPLBACKEND", "module://matplotlib_inline.backend_inline"
+        )  # as a kernel has it
+        with served(folder, ipykernel_launcher.__file__, *IN_KERNELS) as program:
+            spec = folder / "kernels/python3/kernel.json"
+            spec.parent.mkdir(parents=True)
+            argv = [str(program), "-f", "{connection_file}"]
+            spec.write_text(
+                json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"})
+            )
+            patch.setenv("JUPYTER_PATH", str(folder))
+            yield
 
 
 @pytest.fixture(scope="module")

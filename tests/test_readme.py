@@ -12,10 +12,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from kit.cases import is_nightly
+from kit.served import served
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -170,16 +174,46 @@ def tree(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(tree) -> dict[Block, subprocess.CompletedProcess[str]]:
+def installed() -> str:
+    """``PATH`` with the installed command."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+@pytest.fixture(scope="module")
+def quick(installed, tmp_path_factory) -> Iterator[str]:
+    """``PATH`` with a command whose imports are done once for all; each night with the installed one itself."""
+    if is_nightly() or sys.platform != "linux":
+        yield installed
+        return
+    program = shutil.which("workbench", path=installed)
+    with served(tmp_path_factory.mktemp("served"), program) as command:
+        yield os.pathsep.join([str(command.parent), installed])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["config new acl", "config check /nowhere", "--help --no-such"])
+def test_a_quick_command_ends_and_prints_as_the_installed_one(installed, quick, tmp_path, line):
+    quick_one, other = (
+        subprocess.run(
+            ["bash", "-c", f"workbench {line}"], cwd=tmp_path, timeout=SECONDS, text=True,
+            capture_output=True, env=os.environ | {"PATH": path}, check=False,
+        )
+        for path in (quick, installed)
+    )  # fmt: skip
+    ended = [(one.returncode, one.stdout, one.stderr) for one in (quick_one, other)]
+    assert ended[0] == ended[1]
+
+
+@pytest.fixture(scope="module")
+def shown(tree, quick) -> dict[Block, subprocess.CompletedProcess[str]]:
     """Run every shell block once, in order, without its `make` lines."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = {}
     for block in BLOCKS:
         if block.language in SHELL:
             script = "\n".join(c for c in commands(block) if not c.startswith(LOOKED_UP))
             done[block] = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", script], cwd=tree, timeout=SECONDS, text=True,
-                capture_output=True, env=os.environ | {"PATH": path}, check=False,
+                capture_output=True, env=os.environ | {"PATH": quick}, check=False,
             )  # fmt: skip
     return done
 

@@ -12,6 +12,8 @@ import pytest
 from vulture import Vulture
 from vulture.utils import ExitCode
 
+from kit.syntax import unswept
+
 ROOT = Path(__file__).parents[1]
 KEPT = tomllib.loads((ROOT / "tests" / "unreached.toml").read_text(encoding="utf-8"))["kept"]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
@@ -45,9 +47,10 @@ def users() -> dict[str, str]:
 def unreached(package: Path, used: dict[str, str]) -> list[tuple[str, str, int]]:
     """File, name and line of what is defined in a package and used neither there nor in other code."""
     finder = Vulture()
-    finder.scavenge([str(package)])
-    for where, text in used.items():
-        finder.scan(text, filename=Path(where))
+    with unswept():
+        finder.scavenge([str(package)])
+        for where, text in used.items():
+            finder.scan(text, filename=Path(where))
     assert finder.exit_code != ExitCode.InvalidInput, "code that cannot be read uses nothing"
     return [
         (Path(one.filename).relative_to(package.parent).as_posix(), one.name, one.first_lineno)

@@ -19,6 +19,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--js-flags=--no-opt",  # a page lives too short for what it costs: a tenth of the browser's processor time
 ]
 
 

@@ -1,4 +1,7 @@
-"""What one reader does to the page of JupyterLab that the next one takes: nothing of it is left."""
+"""What one reader does to the page of JupyterLab that the next one takes: nothing of it is left.
+
+Pages that are not taken, which load a JupyterLab each, are for the nightly run.
+"""
 
 import pytest
 
@@ -74,6 +77,7 @@ def test_a_copied_text_is_not_there_for_the_next(chromium, lab, another):
     assert after.page.evaluate("() => navigator.clipboard.readText()") == ""
 
 
+@pytest.mark.exhaustive
 def test_a_page_of_trouble_or_another_theme_is_not_taken(chromium, lab, another):
     """A theme is a setting of the server, too: whoever changes it changes it back."""
     before = arrive(chromium, lab, "trouble")
@@ -88,6 +92,7 @@ def test_a_page_of_trouble_or_another_theme_is_not_taken(chromium, lab, another)
     assert state == clean("untroubled")
 
 
+@pytest.mark.exhaustive
 def test_a_page_that_shows_nothing_any_more_is_not_taken(
     chromium, lab, another, monkeypatch, capfd
 ):

@@ -15,6 +15,7 @@ from diagnosing.limits import read_limits
 import workbench
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
+from kit.syntax import nodes_of, unswept
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import LIMITS, Limits, limits, using
 
@@ -129,7 +130,8 @@ def that_name_limits() -> dict[Path, ast.Module]:
     """The modules in which the name of a limit stands, parsed."""
     named = re.compile("|".join(one.name for one in fields(Limits)))
     texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    return {path: ast.parse(text) for path, text in texts.items() if named.search(text)}
+    with unswept():
+        return {path: ast.parse(text) for path, text in texts.items() if named.search(text)}
 
 
 def read_in() -> dict[str, set[str]]:
@@ -137,7 +139,7 @@ def read_in() -> dict[str, set[str]]:
     names, found = {one.name for one in fields(Limits)}, {}
     for path, tree in that_name_limits().items():
         first, *rest = path.relative_to(PACKAGE).with_suffix("").parts
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Attribute) and node.attr in names:
                 found.setdefault(node.attr, set()).add(rest[0] if first == "comparison" else first)
     return found
@@ -190,7 +192,7 @@ def test_each_limit_is_read_of_the_running_comparison():
     """Inside of functions alone, as ``limits().name``, and nothing is kept of it for the next comparison."""
     wrong = []
     for path, tree in that_name_limits().items():
-        functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.Lambda)]
+        functions = [one for one in nodes_of(tree) if isinstance(one, ast.FunctionDef | ast.Lambda)]
         reads = [(one, function) for function in functions for one in limit_reads(function)]
         inside = {one for one, _ in reads}
         wrong += [(path.name, one.attr) for one in limit_reads(tree) if one not in inside]

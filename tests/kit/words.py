@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kit.syntax import nodes_of
 from workbench.core.errors import ConfigError, WorkbenchError
 from workbench.core.text import readable
 from workbench.core.words import Message, RowMessage, render, sentence
@@ -180,11 +181,11 @@ def codes_in(tree: ast.AST) -> tuple[set[str], set[str]]:
     whole, begun = set(), set()
     parts = {
         id(part)
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.JoinedStr)
         for part in node.values
     }
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.JoinedStr) and node.values:
             first = node.values[0]
             if isinstance(first, ast.Constant) and str(first.value).startswith(known):
@@ -202,7 +203,7 @@ def codes_in_text(text: str) -> set[str]:
 def said_in(tree: ast.AST) -> list[tuple[int, str, set[str]]]:
     """Line, code and names of values wherever a module writes both out."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         first = node.args[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.cases import nightly, pairwise
+from kit.cases import each_once, nightly
 from kit.evidence import defects, the
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
@@ -243,9 +243,10 @@ SEVERAL = [
         ("tree", "files"),
     )
 ]
+"""Each of them every run; `test_grid.py` has every precision on every surface."""
 
 
-@pytest.mark.parametrize(("precision", "surface", "kind"), nightly(SEVERAL, pairwise(SEVERAL)))
+@pytest.mark.parametrize(("precision", "surface", "kind"), nightly(SEVERAL, each_once(SEVERAL)))
 def test_what_was_made_several_agrees(tmp_path, golden_blocks, precision, surface, kind):
     tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
     found = wb.compare(tree, golden_blocks[kind])
@@ -266,24 +267,26 @@ def test_what_was_made_several_agrees(tmp_path, golden_blocks, precision, surfac
     assert {NORM1, NORM2, "Default/ReLU-op0", "Default/ReLU-op1", "Default/AddN-op0"} <= owners
 
 
-@pytest.mark.parametrize("kind", ["tree", "files"])
-@pytest.mark.parametrize(
-    ("fault", "guilty", "originals"),
-    [
-        (f"scaled-output:{NORM1}:1.3", "Default/norm1-Norm/BatchNorm-op0_UpdateDefault/ReLU-op0",
-         [NORM1, "Default/ReLU-op0"]),
-        ("nan-output:Default/Add-op0",
-         "Default/norm2-Norm/BatchNorm-op0_UpdateDefault/Add-op0Default/ReLU-op1",
-         [NORM2, "Default/Add-op0", "Default/ReLU-op1"]),
-        ("wrong-sign:Default/conv2-Conv2d/Conv2D-op0",
-         "Default/conv2-Conv2d/Conv2D-op0Default/norm2-Norm/BatchNorm-op0_Reduce",
-         ["Default/conv2-Conv2d/Conv2D-op0", NORM2]),
-        ("scaled-output:Default/AddN-op0:1.3", "Default/AddN-op0/AddNBase_node", ["Default/AddN-op0"]),
-    ],
-)  # fmt: skip
-def test_a_fault_in_what_was_made_several_is_named(
-    tmp_path, golden_blocks, kind, fault, guilty, originals
-):
+GUILTY = {
+    f"scaled-output:{NORM1}:1.3": (
+        "Default/norm1-Norm/BatchNorm-op0_UpdateDefault/ReLU-op0", [NORM1, "Default/ReLU-op0"],
+    ),
+    "nan-output:Default/Add-op0": (
+        "Default/norm2-Norm/BatchNorm-op0_UpdateDefault/Add-op0Default/ReLU-op1",
+        [NORM2, "Default/Add-op0", "Default/ReLU-op1"],
+    ),
+    "wrong-sign:Default/conv2-Conv2d/Conv2D-op0": (
+        "Default/conv2-Conv2d/Conv2D-op0Default/norm2-Norm/BatchNorm-op0_Reduce",
+        ["Default/conv2-Conv2d/Conv2D-op0", NORM2],
+    ),
+    "scaled-output:Default/AddN-op0:1.3": ("Default/AddN-op0/AddNBase_node", ["Default/AddN-op0"]),
+}  # fmt: skip
+"""Fault → the kernel that is blamed, and what it stands for."""
+
+
+@pytest.mark.parametrize(("fault", "kind"), by_turns(GUILTY, ("tree", "files")))
+def test_a_fault_in_what_was_made_several_is_named(tmp_path, golden_blocks, fault, kind):
+    guilty, originals = GUILTY[fault]
     tree = target(BLOCK, tmp_path / "t", precision_mode="force_fp16", faults=[fault])
     found = wb.compare(tree, golden_blocks[kind])
     assert found.verdict == "fail"

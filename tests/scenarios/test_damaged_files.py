@@ -1,6 +1,6 @@
 """Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
 
-Every run gives each reader five and takes one tree of every kind, by turns the one that is reported and read
+Every run gives each reader three and takes one tree of every kind, by turns the one that is reported and read
 again under tracemalloc; the nightly run as many again and two more trees; ``make mutations`` gives ten thousand
 to each, and two thousand damaged trees of every kind.
 """
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 WHOLE = "MUTATIONS" in os.environ
 FILES = int(os.environ.get("MUTATIONS", "15"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-FEW = 5
+FEW = 3
 """How many files every run takes of each reader: the first; with ``MUTATIONS`` all of them are one case."""
 
 BY_TURNS = {name: place % 3 for place, name in enumerate(TREES)}

@@ -65,15 +65,18 @@ def steps_of(tree, op_type):
     return {r.key.iteration for r in wb.load(tree).records if r.key.op_type == op_type}
 
 
+HALVED = [
+    ("reference", "mindspore-cpu"),
+    ("a2", "mindspore-o0o1"),
+    ("910a", "mindspore-o0o1"),
+    ("310p", "mindspore-o2"),
+    ("950", "mindspore-o2"),
+]
+"""Device and surface; 310P tells an overflow as 910A does, 950 as A2, which other tests here have every day."""
+
+
 @pytest.mark.parametrize(
-    ("device", "surface"),
-    [
-        ("reference", "mindspore-cpu"),
-        ("a2", "mindspore-o0o1"),
-        ("910a", "mindspore-o0o1"),
-        ("310p", "mindspore-o2"),
-        ("950", "mindspore-o2"),
-    ],
+    ("device", "surface"), nightly(HALVED, [row for row in HALVED if row[0] not in ("910a", "950")])
 )
 def test_a_scale_that_is_too_large_is_halved_and_its_steps_are_skipped(tmp_path, device, surface):
     manager = nn.DynamicLossScaleUpdateCell(2.0**20, 2, 2)

@@ -20,6 +20,7 @@ from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.session.foreign import read_result
+from workbench.show.plots import operator as plots
 from workbench.views.render import SECTIONS, operator_html
 
 SAMPLES = Path(__file__).parents[2] / "sample_dumps"
@@ -170,8 +171,10 @@ def test_the_minimal_case_is_written_for_any_operator(real, tmp_path):
         (np.arange(48, dtype=np.float32).reshape(2, 2, 3, 2, 2), np.zeros((2, 2, 3, 2, 2), np.float32)),
     ],
 )  # fmt: skip
-def test_every_kind_of_tensor_is_shown(target, golden):
+def test_every_kind_of_tensor_is_shown(monkeypatch, target, golden):
     view = two_tensors(np.asarray(target), np.asarray(golden))
+    scatter = plots.scatter_svg(view.elements)  # the same whatever the kind of error
+    monkeypatch.setattr(plots, "scatter_svg", lambda elements: scatter)
     assert view.why_no_elements == ""
     unlike = int(np.count_nonzero(~(np.asarray(target) == np.asarray(golden))))
     assert view.elements.differing == unlike
@@ -179,6 +182,7 @@ def test_every_kind_of_tensor_is_shown(target, golden):
     for kind in view.elements.kinds:
         text = operator_html(view, kind=kind)
         assert "<svg" in text
+        assert scatter in text
         assert f"{unlike:,}" in text
 
 

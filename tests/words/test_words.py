@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench
+from kit.syntax import nodes_of, unswept
 from kit.words import codes_in, codes_in_text, fields, read_snapshot, said_in, write_snapshot
 from workbench.core.text import readable
 from workbench.core.words import render, sentence
@@ -25,11 +26,12 @@ KNOWN = {f"{area}/{name}" for area in render.AREAS for name in render.table(area
 @pytest.fixture(scope="module")
 def trees():
     """Syntax tree of every module that may say something; parsed by the one process that runs these tests."""
-    return {
-        path: ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if path.parent != TABLES
-    }
+    with unswept():
+        return {
+            path: ast.parse(path.read_text(encoding="utf-8"))
+            for path in sorted(PACKAGE.rglob("*.py"))
+            if path.parent != TABLES
+        }
 
 
 def test_no_code_stands_twice_in_a_table():
@@ -63,7 +65,7 @@ def test_errors_and_messages_are_made_of_codes_alone(trees):
 def written_out(tree):
     """Line and beginning of the first argument of every error and message, where it is a text."""
     kinds = {"WorkbenchError", "FormatError", "GraphError", "AlignError", "Message"}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if (
             isinstance(node, ast.Call)
             and node.args

@@ -16,6 +16,7 @@ from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.measure import distance_from
 from workbench.comparison.replay.forecast import forecast
+from workbench.comparison.replay.inputs import DumpedInputs
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
@@ -151,6 +152,27 @@ def test_what_nobody_can_compute_is_taken_from_the_golden(monkeypatch):
     found = forecast(paired(summed(dump), dump), distance_from, npu=False)
     assert found.errors
     assert max(found.errors.values()) < 1e-6
+
+
+def test_readers_without_files_are_not_asked_again_by_each_other_reader(monkeypatch):
+    count, asked, read = 30, [], DumpedInputs.read
+    net = small.Net()
+    feed = net.feed("x")
+    for number in range(count):
+        net.op("MatMul", feed, net.weight(f"w{number}"))
+    graph = net.graph()
+    shots = shoot(graph, small.given(graph), parameters=False)
+    dump = in_memory([one for one in shots if one.io == "output"], graph)
+    pairing = paired(summed(dump), dump)
+
+    def counting(inputs, block, number, *rest):
+        asked.append(number)
+        return read(inputs, block, number, *rest)
+
+    monkeypatch.setattr(DumpedInputs, "read", counting)
+    forecast(pairing, distance_from, npu=False)
+    assert set(asked) == set(range(count))
+    assert len(asked) <= 4 * count
 
 
 def test_other_shapes_cannot_be_compared():

@@ -11,6 +11,7 @@ What cannot be computed is taken from the golden, and the forecast goes on from 
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.graphs.view import Origin
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.replay.models import Candidate
     from workbench.graph.graph import Graph, Kernel, Op, Operand
@@ -222,6 +224,7 @@ class _ExecutionForecast:
         self.pairs = pairs
         self.distance = distance
         self.alignment = cache.pairing.alignments.get(execution.graph_key)
+        self._readers: dict[Origin, deque[tuple[int, int]]] = {}
         self.last: dict[int, list[Value]] = {}
         for value, readers in graph.consumers.items():
             if isinstance(value, Value):
@@ -362,10 +365,19 @@ class _ExecutionForecast:
         origin = found.mapped(found.target.origin(operand))
         if origin is not None and origin.kind == "op":
             return golden.given(self.golden, origin.number, origin.slot)
-        for reader, place in found.golden.readers(origin) if origin is not None else ():
-            known = golden.read(self.golden, reader, place)
+        return self._read_by_others(origin) if origin is not None else None
+
+    def _read_by_others(self, origin: Origin) -> Array | None:
+        """Return what others read of a golden value; who has no file is not asked again for each of them."""
+        readers = self._readers.get(origin)
+        if readers is None:
+            assert self.alignment is not None
+            readers = self._readers[origin] = deque(self.alignment.golden.readers(origin))
+        while readers:
+            known = self._cache.golden_inputs.read(self.golden, *readers[0])
             if known is not None:
                 return known.array
+            readers.popleft()
         return None
 
 
