@@ -235,11 +235,11 @@ class Rows(Sequence[Row]):
     def metric(self, title: str) -> list[float | None]:
         """Return a metric of every row; ``None`` where it was not measured."""
         values, known = self.metric_numbers(title)
-        found: list[float | None] = values.tolist()
+        found: list[Any] = values.tolist()
         for kind, at in self.kinds():
             if kind.places.get(title, _NO_PLACE)[1]:
                 for number in at.tolist():
-                    found[number] = int(values[number])
+                    found[number] = int(found[number])
         for number in np.flatnonzero(~known).tolist():
             found[number] = None
         return found
