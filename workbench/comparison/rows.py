@@ -244,10 +244,6 @@ class Rows(Sequence[Row]):
             found[number] = None
         return found
 
-    def metric_array(self, title: str) -> NDArray[np.float64]:
-        """Return a metric of every row as float64; NaN where it was not measured as well."""
-        return self.metric_numbers(title).values
-
     def metric_numbers(self, title: str) -> MaybeNumbers:
         """Return a metric of every row, and in which rows it was measured."""
         values, known = np.full(len(self), nan), np.zeros(len(self), np.bool_)
