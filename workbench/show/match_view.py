@@ -120,14 +120,16 @@ class _Pairs:
 
     def line(self, numbers: Sequence[int]) -> MatchLine:
         """Return the line of the rows of these numbers, which are in execution order."""
-        first = min(numbers, key=self._doubt) if len(numbers) > 1 else numbers[0]
-        worst = min(numbers, key=self.place.__getitem__)
+        first = worst = numbers[0]
+        if len(numbers) > 1:  # nearly all are of one row
+            first = min(numbers, key=self._doubt)
+            worst = min(numbers, key=self.place.__getitem__)
         return MatchLine(
-            target=tuple(dict.fromkeys(self.target[n] for n in numbers)),
-            golden=tuple(dict.fromkeys(self.golden[n] for n in numbers)),
+            target=(*dict.fromkeys([self.target[n] for n in numbers]),),
+            golden=(*dict.fromkeys([self.golden[n] for n in numbers]),),
             op_type=self.op_type[first],
             rule=self.rule[first],
-            score=min(self.score[n] for n in numbers),
+            score=min([self.score[n] for n in numbers]),
             tensors=len(numbers),
             status=self.status[worst],
             rows=tuple(numbers),

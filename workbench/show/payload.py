@@ -71,12 +71,12 @@ class ColumnFigures(NamedTuple):
 
 def as_list(figures: ColumnFigures) -> list[Cell]:
     """Return figures as values of JSON: whole ones as integers, what is not finite as a word."""
-    found, cells = figures.values, cast("list[Cell]", figures.values.tolist())
-    for n in np.flatnonzero(figures.whole).tolist():
-        cells[n] = int(found[n])
-    for n in np.flatnonzero(~np.isfinite(found)).tolist():
-        cells[n] = json_number(float(found[n])) if figures.known[n] else None
-    return cells
+    found, cells = figures.values, figures.values.astype(object)
+    cells[figures.whole] = found[figures.whole].astype(np.int64)
+    for n in np.flatnonzero(~np.isfinite(found) & figures.known).tolist():
+        cells[n] = json_number(float(found[n]))
+    cells[~figures.known] = None
+    return cast("list[Cell]", cells.tolist())
 
 
 def explorer_data(
