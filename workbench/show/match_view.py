@@ -114,9 +114,10 @@ class _Pairs:
     @staticmethod
     def of(rows: Rows) -> _Pairs:
         """Return the columns of rows; a pair without the golden's name is of operators of one name."""
-        target, golden, *others = map(rows.column, _COLUMNS)
+        target, golden, op_type, rule, score, status = map(rows.column, _COLUMNS)
         named = [theirs or ours for ours, theirs in zip(target, golden, strict=True)]
-        return _Pairs(target, named, *others, np.argsort(worst_order(rows)).tolist())
+        place = np.argsort(worst_order(rows)).tolist()
+        return _Pairs(target, named, op_type, rule, score, status, place)
 
     def line(self, numbers: Sequence[int]) -> MatchLine:
         """Return the line of the rows of these numbers, which are in execution order."""
