@@ -89,7 +89,11 @@ def report_html(
     views = rows.views()  # for all who read them row by row until the report is written
     with_rows = "rows" in shown
     script = _script(shown, extras)
-    data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
+    data, encoding = (
+        payload.embed(payload.explorer_data(result, write=payload.as_json))
+        if with_rows
+        else ("", "")
+    )
     matches = match_lines(result) if "alignment" in shown else []
     looks = bool(extras.operators or extras.source)
     styles = ("parts", "explorer", *(["operator"] if looks else []), "report")
@@ -139,7 +143,8 @@ def explorer_page(result: Result, language: Language = "en") -> str:
     from markupsafe import Markup
 
     script = f"{explorer_module()}{_START}"
-    data, encoding = payload.embed(payload.explorer_data(result, language=language, exact=True))
+    found = payload.explorer_data(result, language=language, exact=True, write=payload.as_json)
+    data, encoding = payload.embed(found)
     return render(
         "explorer.html.j2",
         title=Say(language)("show/divergence"),
