@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.sample_results import make_result, make_row, network_result
+from kit.build.sample_results import csv_text, make_result, make_row, network_result
 from workbench.comparison.results.regrade import regrade
 from workbench.comparison.rows import MaybeNumbers, Rows
 from workbench.show import payload
 from workbench.show.json_result import dumps
 from workbench.show.look.landmarks import first_divergence, largest_jump
 from workbench.show.payload import embed, explorer_data, left_out
-from workbench.show.tables import csv_text
 from workbench.ui.parts.source import Source
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

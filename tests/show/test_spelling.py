@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.sample_results import make_result, make_row
+from kit.build.sample_results import csv_text, make_result, make_row
 from workbench.show.json_result import dumps
 from workbench.show.spelling import AT_ONCE, spell_figures, spell_whole
-from workbench.show.tables import csv_text
 
 WORDS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 EDGES = (

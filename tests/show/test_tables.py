@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from kit.build.sample_results import make_result, make_row, make_step, network_result
-from workbench.show.tables import csv_text, frame, iteration_frame
+from kit.build.sample_results import csv_text, make_result, make_row, make_step, network_result
+from workbench.show.tables import frame, iteration_frame
 
 
 def read(text: str) -> list[dict[str, str]]:

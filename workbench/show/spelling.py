@@ -28,7 +28,7 @@ def spell_figures(
     What is not finite is the word of `workbench.core.text.json_number`, as ``spell_odd`` writes it.
     """
     found, places = _different(figures)
-    texts = np.array([*map(float.__repr__, found.tolist())], object)
+    texts = np.array([*map(repr, found.tolist())], object)
     for place in np.flatnonzero(~np.isfinite(found)).tolist():
         texts[place] = spell_odd(str(json_number(float(found[place]))))
     return _placed(texts, places, figures)

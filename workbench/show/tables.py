@@ -73,18 +73,13 @@ ITERATION_TITLES = {
 """Field of an `IterationRow` → title of its column."""
 
 
-def csv_text(result: Result) -> str:
-    """All rows as CSV (RFC 4180: comma, CR LF, one header line).
+def csv_pieces(result: Result) -> Iterator[str]:
+    """Yield all rows as CSV (RFC 4180: comma, CR LF, one header line) piece by piece, the header first.
 
     Not-finite numbers are ``NaN``, ``Infinity``, ``-Infinity``; a figure that was not measured is
     empty. Text that a spreadsheet would run as a formula gets an apostrophe in front, and so does such a text that
     begins with apostrophes already, so that `plain_text` gives every text back.
     """
-    return "".join(csv_pieces(result))
-
-
-def csv_pieces(result: Result) -> Iterator[str]:
-    """Yield `csv_text` piece by piece, the header first."""
     shown, rows = columns(result), result.columns
     yield _lines([_field(column.title)] for column in shown)
     for first in range(0, len(rows), AT_ONCE):
@@ -98,7 +93,7 @@ def _lines(fields: Iterable[Sequence[str]]) -> str:
 
 
 def plain_text(cell: str) -> str:
-    """Return the text that a cell of `csv_text` stands for.
+    """Return the text that a cell of `csv_pieces` stands for.
 
     >>> plain_text("'=1+1"), plain_text("'quoted'"), plain_text("Default/Add-op1")
     ('=1+1', "'quoted'", 'Default/Add-op1')
