@@ -56,7 +56,7 @@ def test_every_attribute_is_a_declared_column_and_whole_columns_say_the_same():
     )
     assert repr(rows.metric("TargetNaN")) == "[None, 3, None, None, 2.0]"
     assert rows.metric("MeanAbsoluteError") == [None] * 5
-    assert repr(rows.metric_array("TargetNaN").tolist()) == "[nan, 3.0, nan, nan, 2.0]"
+    assert repr(rows.metric_numbers("TargetNaN").values.tolist()) == "[nan, 3.0, nan, nan, 2.0]"
 
 
 def test_what_is_made_of_a_text_is_made_once():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.sample_results import make_result, make_row, network_result
+from kit.build.sample_results import csv_text, make_result, make_row, network_result
 from workbench.core.tensors import TensorSpec
 from workbench.show.columns import (
     alone,
@@ -18,7 +18,7 @@ from workbench.show.columns import (
     worst_first,
     worst_order,
 )
-from workbench.show.tables import csv_text, frame
+from workbench.show.tables import frame
 
 STATUS_BY_HAND = ["fail", "warn", "uncomparable", "pass", "equal"]
 

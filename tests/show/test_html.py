@@ -2,14 +2,17 @@
 
 import dataclasses
 import re
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
 from kit.build.sample_results import NASTY, make_finding, make_result, make_row, network_result
 from kit.face.screen import Document, label
 from workbench.comparison.result import Anomaly, Coverage, SideInfo
+from workbench.core.text import brief
 from workbench.graph.graph import SourceFrame
 from workbench.show.html import TOP_ROWS, head_html, repr_html
+from workbench.show.templates import _environment
 
 
 def test_sentence_ledger_findings_and_source_can_be_read():
@@ -172,3 +175,15 @@ def test_templates_are_compiled_once_and_anew_when_they_change(tmp_path, monkeyp
     page("{{ 1 }}")
     page("{{ 1 }}")
     assert compiled[3:] == ["{{ 1 }}"] * 2
+
+
+@pytest.mark.parametrize(
+    "name", [*NASTY, "", "a", "/", "a/b/c", "Default/x/Conv2D-op0", "y" * 3000]
+)
+def test_a_name_is_written_whole_in_two_parts_and_as_text(name):
+    text = _environment().from_string("{{ name | named }}").render(name=name)
+    tree = fromstring(text)  # of XML: one element, all of it closed
+    scope, leaf = ("".join(part.itertext()) for part in tree)
+    assert scope + leaf == brief(name)
+    assert leaf == "/".join(brief(name).rstrip("/").split("/")[-2:]) or not name.strip("/")
+    assert {part.tag for part in tree.iter()} <= {"span", "bdi"}

@@ -1,5 +1,6 @@
 """Matches, orphans and coverage of a result: nothing lost, nothing counted twice."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from kit.build.sample_results import make_result, make_row
 from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
-from workbench.show.columns import alone
+from workbench.show.columns import alone, worst_first
 from workbench.show.match_html import PAGE, matches_html
 from workbench.show.match_view import coverage_parts, match_lines, operator_names, orphans, row_of
 
@@ -36,6 +37,8 @@ def paired(pairs):
 
 
 NAMES = st.integers(0, 6)
+STATUSES = ("equal", "pass", "warn", "fail", "uncomparable")
+ERRORS = (None, 0.0, 1e-3, 0.5, math.inf, math.nan)
 
 
 @given(st.lists(st.tuples(NAMES.map("t{}".format), NAMES.map("g{}".format)), max_size=12))
@@ -125,3 +128,33 @@ def test_an_operator_of_a_side_is_found_by_its_worst_row():
     result = make_result(rows=rows)
     asked = [("target", "a"), ("golden", "b"), ("golden", "a"), ("target", "b")]
     assert [row_of(result, *one) for one in asked] == [1, 1, 2, -1]
+
+
+PLACES = [*MATCH_RULES, "odd"]
+RULES = [(PLACES[3], 0.5), (PLACES[0], 0.9), (PLACES[0], 0.7), ("odd", 1.0)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(RULES), st.sampled_from(ERRORS)), max_size=9
+    )
+)
+def test_a_line_has_the_surest_rule_the_least_score_and_the_worst_row(found):
+    rows = [
+        make_row(op_name="a", golden_op_name="" if n % 2 else "a", op_type=f"T{n}", order=order,
+                 match_rule=rule, match_score=score, error=error, status=STATUSES[n % 5])
+        for n, (order, (rule, score), error) in enumerate(found)
+    ]  # fmt: skip
+    lines = match_lines(make_result(rows=rows))
+    assert len(lines) == bool(rows)
+    for line in lines:
+        assert (line.target, line.golden, line.tensors) == (("a",), ("a",), len(rows))
+        ordered = sorted(range(len(rows)), key=lambda n: rows[n].order)
+        assert line.rows == (*ordered,)
+        surest = min(
+            ordered, key=lambda n: (PLACES.index(rows[n].match_rule), -rows[n].match_score)
+        )
+        assert (line.rule, line.op_type) == (rows[surest].match_rule, f"T{surest}")
+        assert line.score == min(row.match_score for row in rows)
+        worst = worst_first(rows)[0]
+        assert (rows[line.index], line.status) == (worst, worst.status)

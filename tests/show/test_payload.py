@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.sample_results import make_result, make_row, network_result
+from kit.build.sample_results import csv_text, make_result, make_row, network_result
 from workbench.comparison.results.regrade import regrade
 from workbench.comparison.rows import MaybeNumbers, Rows
 from workbench.show import payload
 from workbench.show.json_result import dumps
 from workbench.show.look.landmarks import first_divergence, largest_jump
 from workbench.show.payload import embed, explorer_data, left_out
-from workbench.show.tables import csv_text
 from workbench.ui.parts.source import Source
 
 ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -201,3 +200,23 @@ def test_what_all_rows_agree_in_is_told_once():
     assert "rank" not in keys
     assert data["constants"]["rank"] == 3
     assert explorer_data(make_result(rows=()))["constants"] == {}
+
+
+@given(
+    st.lists(st.none() | st.floats() | st.integers(-(2**53), 2**53).map(float), max_size=30),
+    st.integers(1, 17),
+)
+def test_figures_as_text_are_what_the_standard_encoder_writes_of_their_list(values, places):
+    figures = payload._figures(MaybeNumbers.of(values), "number", places)
+    assert payload.as_json(figures) == json.dumps(payload.as_list(figures), separators=(",", ":"))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("rows", [0, 60, 4000])
+def test_a_page_of_text_is_the_page_of_values(rows, exact):
+    result = network_result(rows, 2) if rows else make_result(rows=())
+    values, text = (
+        embed(explorer_data(result, exact=exact, write=write))
+        for write in (payload.as_list, payload.as_json)
+    )
+    assert text == values

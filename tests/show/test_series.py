@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,8 +28,17 @@ def test_tensors_without_a_partner_have_no_place():
 
 def test_every_kind_of_error_has_its_lane():
     points = drawn(1e-3, math.nan, math.inf, 0.0, None).points
-    assert [point.lane for point in points] == ["scale", "top", "top", "zero", "none"]
-    assert points[0].y == pytest.approx(-3)
+    assert points.lane.tolist() == ["scale", "top", "top", "zero", "none"]
+    assert points.y[0] == pytest.approx(-3)
+    assert np.isnan(points.y[[1, 2, 3, 4]]).all()
+
+
+def test_only_points_on_the_scale_show_where_their_error_comes_from():
+    points = drawn(1e-3, math.nan, 0.0, None, inherited_error=1e-4, own_error=1e-2).points
+    assert points.came.tolist() == pytest.approx([-4, *[math.nan] * 3], nan_ok=True)
+    assert points.own.tolist() == pytest.approx([-2, *[math.nan] * 3], nan_ok=True)
+    points = drawn(1e-3, 1e-3, 1e-3, inherited_error=0.0, own_error=math.inf).points
+    assert np.isnan([points.came, points.own]).all()
 
 
 @given(st.lists(st.floats(min_value=5e-324, allow_infinity=False, allow_nan=False), max_size=9))
@@ -48,7 +58,8 @@ def test_the_floor_of_an_operator_is_that_of_its_largest_output():
         make_row(order=2, noise_floor=None),
         make_row(order=3, noise_floor=math.nan),
     )
-    assert series(make_result(rows=rows)).floor == ((0, -3.0), (1, -2.0))
+    floor = series(make_result(rows=rows)).floor
+    assert [*zip(floor.x.tolist(), floor.y.tolist(), strict=True)] == [(0, -3.0), (1, -2.0)]
 
 
 def test_iterations_are_spans_that_do_not_overlap():

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from kit.build.sample_results import make_result, make_row, make_step, network_result
-from workbench.show.tables import csv_text, frame, iteration_frame
+from kit.build.sample_results import csv_text, make_result, make_row, make_step, network_result
+from workbench.show.tables import frame, iteration_frame
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -91,3 +91,29 @@ def test_csv_is_what_the_standard_writer_writes():
     out = io.StringIO()
     csv.writer(out).writerows(csv.reader(io.StringIO(text, newline="")))
     assert out.getvalue() == text
+
+
+@pytest.mark.parametrize("known", [(), (0,), (1, 2), (0, 1, 2, 3)])
+def test_a_column_of_whole_and_broken_and_missing_figures_keeps_each(known):
+    given = {0: 3, 1: -0.0, 2: 1e16, 3: 10**16}
+    rows = [
+        make_row(own_error=None, metrics={"TargetNaN": given[n]} if n in known else {"Other": 1.5})
+        for n in range(4)
+    ]
+    lines = read(csv_text(make_result(rows=rows)))
+    texts = {0: "3", 1: "-0.0", 2: "1e+16", 3: "10000000000000000"}
+    assert [line.get("TargetNaN", "") for line in lines] == [
+        texts[n] if n in known else "" for n in range(4)
+    ]
+    assert {line["OwnError"] for line in lines} == {""}
+
+
+@pytest.mark.parametrize("odd", ["=1", "'=1", "a,b", 'a"b', "a\nb", "a\rb", "a\0b", "＝1", ""])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_odd_text_among_plain_ones_is_written_as_alone(odd, place):
+    names = ["Default/a", "Default/b"]
+    names.insert(place, odd)
+    several = csv_text(make_result(rows=[make_row(op_name=name, slot=0) for name in names]))
+    alone = [csv_text(make_result(rows=[make_row(op_name=name, slot=0)])) for name in names]
+    head = alone[0].index("\r\n") + 2
+    assert several == alone[0][:head] + "".join(text[head:] for text in alone)

@@ -235,18 +235,14 @@ class Rows(Sequence[Row]):
     def metric(self, title: str) -> list[float | None]:
         """Return a metric of every row; ``None`` where it was not measured."""
         values, known = self.metric_numbers(title)
-        found: list[float | None] = values.tolist()
+        found: list[Any] = values.tolist()
         for kind, at in self.kinds():
             if kind.places.get(title, _NO_PLACE)[1]:
                 for number in at.tolist():
-                    found[number] = int(values[number])
+                    found[number] = int(found[number])
         for number in np.flatnonzero(~known).tolist():
             found[number] = None
         return found
-
-    def metric_array(self, title: str) -> NDArray[np.float64]:
-        """Return a metric of every row as float64; NaN where it was not measured as well."""
-        return self.metric_numbers(title).values
 
     def metric_numbers(self, title: str) -> MaybeNumbers:
         """Return a metric of every row, and in which rows it was measured."""

@@ -445,9 +445,9 @@ class Comparison:
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every row as CSV."""
-        from workbench.show.tables import csv_text
+        from workbench.show.tables import csv_pieces
 
-        return write_text(path, csv_text(self.result))
+        return write_pieces(path, csv_pieces(self.result))
 
     def to_html(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -212,11 +213,9 @@ FILES: tuple[Column, ...] = (
 """Columns of the data frame and the CSV alone."""
 
 
-def metric_column(title: str, rows: Iterable[Row]) -> Column:
-    """Return the column of one metric; it counts something if all its figures are whole numbers."""
+def metric_column(title: str, whole: bool) -> Column:
+    """Return the column of one metric; it counts something if all its figures are ``whole`` numbers."""
     known = METRICS.get(title) or ON_DEMAND.get(title) or Metric("", "neither")
-    values = Rows.of(rows).metric_array(title)
-    whole = bool(np.all((values == np.rint(values)) | ~np.isfinite(values)))
     kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
 
     def value(row: Row) -> Cell:
@@ -234,9 +233,20 @@ def metric_column(title: str, rows: Iterable[Row]) -> Column:
 def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
     rows = result.columns
-    metrics = tuple(metric_column(title, rows) for title in rows.titles)
+    broken = _broken_titles(rows)
+    metrics = tuple(metric_column(title, title not in broken) for title in rows.titles)
     asked = tuple(one for one in ASKED if _is_filled(rows, one.key))
     return IDENTITY + asked + metrics + CONTEXT + FILES
+
+
+def _broken_titles(rows: Rows) -> frozenset[str]:
+    """Metrics of which some figure is finite and no whole number."""
+    found = set[str]()
+    for kind, at in rows.kinds():
+        block = rows.figures_of(kind, at)
+        broken = ((block != np.rint(block)) & np.isfinite(block)).any(axis=0).tolist()
+        found.update(compress(kind.places, broken))
+    return frozenset(found)
 
 
 def _is_filled(rows: Rows, name: str) -> bool:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -34,6 +33,7 @@ from workbench.comparison.trust import GROUNDS, ORDERS, OWN, Trust
 from workbench.core.errors import FormatError
 from workbench.core.text import NOT_FINITE, json_number, json_visible
 from workbench.graph.graph import CERTAINTIES, SourceFrame
+from workbench.show.spelling import AT_ONCE, spell_figures, spell_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,27 +136,32 @@ def pieces(result: Result) -> Iterator[str]:
     before = "{\n"
     for key, value in _parts(result):
         yield f"{before}{_encode(key)}: "
-        yield from map(json_visible, _lines(value))
+        yield from _lines(value)
         before = ",\n"
     yield "\n}"
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_to_text = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
-_AT_ONCE = 1000
-"""Operators that are in memory as JSON at the same time."""
+
+def _encode(value: object) -> str:
+    """Return the text of a value, readable."""
+    return json_visible(_to_text(value))
+
+
+_BETWEEN = ",\n "
 
 
 def _lines(value: object) -> Iterator[str]:
-    """Text of a value; of many operators, which are texts, in pieces."""
+    """Text of a value; of a list with a line for each item; of operators piece by piece, as their texts come."""
     if not isinstance(value, list | Iterator):
         yield _encode(value)
         return
     texts = value if isinstance(value, Iterator) else map(_encode, value)
     before = "[\n "
-    while some := [*islice(texts, _AT_ONCE)]:
-        yield before + ",\n ".join(some)
-        before = ",\n "
+    for text in texts:
+        yield before + text
+        before = _BETWEEN
     yield "[]" if before.startswith("[") else "\n]"
 
 
@@ -214,13 +219,14 @@ _WHERE_KNOWN = ("own_error", "envelope", "envelope_slice", "between_runs")
 
 
 def _operators(rows: Rows, several: bool) -> Iterator[str]:
-    """Yield the text of every pair, put together of whole columns: no pair is an object on the way.
+    """Yield the lines of some pairs after the other, put together of whole columns: no pair is an object on the way.
 
     Its rank stands there where there are several, own errors if one is known of any.
     """
     for some, keys in _pieces_of(rows, several):
         line = _template(keys)
-        yield from map(line.__mod__, zip(*(_texts(some, key) for key in keys), strict=True))
+        columns = (_texts(some, key) for key in keys)
+        yield _BETWEEN.join(map(line.__mod__, zip(*columns, strict=True)))
 
 
 def _pieces_of(rows: Rows, several: bool) -> Iterator[tuple[Rows, tuple[str, ...]]]:
@@ -230,8 +236,8 @@ def _pieces_of(rows: Rows, several: bool) -> Iterator[tuple[Rows, tuple[str, ...
     ranks = ["rank"] * several
     keys = (*_ALWAYS, *ranks, *more, *left_out)
     pairs = np.flatnonzero(rows.table.where("match_rule", bool))
-    for first in range(0, len(pairs), _AT_ONCE):
-        yield rows.take(pairs[first : first + _AT_ONCE].tolist()), keys
+    for first in range(0, len(pairs), AT_ONCE):
+        yield rows.take(pairs[first : first + AT_ONCE].tolist()), keys
 
 
 def _texts(rows: Rows, key: str) -> list[str]:
@@ -241,29 +247,28 @@ def _texts(rows: Rows, key: str) -> list[str]:
         return [f'{{"rule": {rule}, "score": {score}}}' for rule, score in matches]
     if key == "metrics":
         return _metric_texts(rows)
-    if rows.table.declared.formats[key] == TEXT:
+    kind = rows.table.declared.formats[key]
+    if kind == TEXT:
         made = _JSON_VALUES.get(key)
         return rows.column(key, _encode if made is None else lambda value: _encode(made(value)))
-    return [
-        repr(value) if value is not None and math.isfinite(value) else _encode(_number(value))
-        for value in rows.column(key)
-    ]
+    if kind == "i8":
+        return [*map(str, rows.column(key))]
+    values, known = rows.numbers(key)
+    texts: list[str] = np.where(known, spell_figures(values, _encode), "null").tolist()
+    return texts
 
 
 def _metric_texts(rows: Rows) -> list[str]:
     """Metrics of every row, those of one kind at once; a row with what is not finite holds no whole numbers."""
-    found = ["{}"] * len(rows)
+    found = np.full(len(rows), "{}", object)
     for kind, at in rows.kinds():
         block = rows.figures_of(kind, at)
         line, finite = _template(kind.places), np.isfinite(block).all(axis=1)
-        columns = [[*map(repr, column)] for column in kind.columns(block[finite])]
-        for number, text in zip(
-            at[finite].tolist(), map(line.__mod__, zip(*columns, strict=True)), strict=False
-        ):
-            found[number] = text
-        for number, values in zip(at[~finite].tolist(), block[~finite].tolist(), strict=True):
-            found[number] = _encode(_metrics(dict(zip(kind.places, values, strict=True))))
-    return found
+        texts = spell_figures(block.T, _encode)
+        for whole in kind.whole:
+            texts[whole, finite] = spell_whole(block[finite, whole])
+        found[at] = [*map(line.__mod__, zip(*texts.tolist(), strict=True))] if kind.places else "{}"
+    return found.tolist()
 
 
 def _template(keys: Iterable[str]) -> str:
@@ -277,12 +282,6 @@ def _iteration(step: IterationRow) -> dict[str, Any]:
 
 
 _STEP_ERRORS = ("error", "inherited_error", "noise_floor")
-
-
-def _metrics(values: dict[str, float]) -> dict[str, Any]:
-    if all(map(math.isfinite, values.values())):  # nearly always, and 28 times a row
-        return values
-    return {title: _number(value) for title, value in values.items()}
 
 
 def _source(frame: SourceFrame | None) -> dict[str, Any] | None:

@@ -6,12 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.comparison.align.rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
-from workbench.show.columns import alone, worst_first
+from workbench.show.columns import alone, worst_first, worst_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.comparison.result import Result, Row, Rows, Side, Status
 
@@ -67,51 +69,79 @@ def match_lines(result: Result) -> list[MatchLine]:
 
     Operators that share tensors are one line: N↔M groups are connected components of the pairs of one rule.
     """
-    columns = result.columns
-    pairs = sorted(
-        (r for r in columns if r.match_rule), key=lambda r: (r.rank, r.iteration, r.order)
-    )
-    parents: dict[tuple[str, str], tuple[str, str]] = {}
-    for row in pairs:
-        _join(parents, ("target", row.op_name), ("golden", row.golden_op_name or row.op_name))
-    lines: dict[tuple[str, str], list[Row]] = {}
-    for row in pairs:
-        lines.setdefault(_root(parents, ("target", row.op_name)), []).append(row)
-    return [_line(found, columns) for found in lines.values()]
+    cells, pairs = result.columns.table.rows, _Pairs.of(result.columns)
+    matched = np.flatnonzero(result.columns.table.where("match_rule", bool))
+    times = [cells[name][matched] for name in ("order", "iteration", "rank")]
+    numbers = matched[np.lexsort(times)].tolist()
+    parents: dict[_Node, _Node] = {}
+    for n in numbers:
+        _join(parents, ("target", pairs.target[n]), ("golden", pairs.golden[n]))
+    lines: dict[_Node, list[int]] = {}
+    for n in numbers:
+        lines.setdefault(_root(parents, ("target", pairs.target[n])), []).append(n)
+    return [*map(pairs.line, lines.values())]
 
 
 _RULES = {rule: place for place, rule in enumerate(MATCH_RULES)}
 """Rule → place of it among all, the surest first."""
 
+_Node = tuple[str, str]
+"""Side and name of an operator."""
 
-def _root(
-    parents: dict[tuple[str, str], tuple[str, str]], node: tuple[str, str]
-) -> tuple[str, str]:
+
+def _root(parents: dict[_Node, _Node], node: _Node) -> _Node:
     while parents.setdefault(node, node) != node:
         parents[node] = node = parents[parents[node]]
     return node
 
 
-def _join(
-    parents: dict[tuple[str, str], tuple[str, str]], a: tuple[str, str], b: tuple[str, str]
-) -> None:
+def _join(parents: dict[_Node, _Node], a: _Node, b: _Node) -> None:
     parents[_root(parents, a)] = _root(parents, b)
 
 
-def _line(rows: list[Row], columns: Rows) -> MatchLine:
-    first = min(rows, key=lambda r: (_RULES.get(r.match_rule, len(_RULES)), -r.match_score))
-    worst = worst_first(rows)[0] if len(rows) > 1 else first
-    return MatchLine(
-        target=tuple(dict.fromkeys(row.op_name for row in rows)),
-        golden=tuple(dict.fromkeys(row.golden_op_name or row.op_name for row in rows)),
-        op_type=first.op_type,
-        rule=first.match_rule,
-        score=min(row.match_score for row in rows),
-        tensors=len(rows),
-        status=worst.status,
-        rows=tuple(map(columns.number_of, rows)),
-        index=columns.number_of(worst),
-    )
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """What lines are made of, column by column; ``place`` is that in the order of the worst."""
+
+    target: Sequence[str]
+    golden: Sequence[str]
+    op_type: Sequence[str]
+    rule: Sequence[str]
+    score: Sequence[float]
+    status: Sequence[Status]
+    place: Sequence[int]
+
+    @staticmethod
+    def of(rows: Rows) -> _Pairs:
+        """Return the columns of rows; a pair without the golden's name is of operators of one name."""
+        target, golden, op_type, rule, score, status = map(rows.column, _COLUMNS)
+        named = [theirs or ours for ours, theirs in zip(target, golden, strict=True)]
+        place = np.argsort(worst_order(rows)).tolist()
+        return _Pairs(target, named, op_type, rule, score, status, place)
+
+    def line(self, numbers: Sequence[int]) -> MatchLine:
+        """Return the line of the rows of these numbers, which are in execution order."""
+        first = worst = numbers[0]
+        if len(numbers) > 1:  # nearly all are of one row
+            first = min(numbers, key=self._doubt)
+            worst = min(numbers, key=self.place.__getitem__)
+        return MatchLine(
+            target=(*dict.fromkeys([self.target[n] for n in numbers]),),
+            golden=(*dict.fromkeys([self.golden[n] for n in numbers]),),
+            op_type=self.op_type[first],
+            rule=self.rule[first],
+            score=min([self.score[n] for n in numbers]),
+            tensors=len(numbers),
+            status=self.status[worst],
+            rows=tuple(numbers),
+            index=worst,
+        )
+
+    def _doubt(self, number: int) -> tuple[int, float]:
+        return _RULES.get(self.rule[number], len(_RULES)), -self.score[number]
+
+
+_COLUMNS = ("op_name", "golden_op_name", "op_type", "match_rule", "match_score", "status")
 
 
 def row_of(result: Result, side: Side, name: str) -> int:

@@ -20,6 +20,7 @@ from workbench.core.words.translate import Say
 from workbench.show import words
 from workbench.show.columns import IDENTITY, screen_columns, shown_statuses
 from workbench.show.plots.series import outline, positions
+from workbench.show.spelling import spell_figures, spell_whole
 from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:
@@ -71,12 +72,26 @@ class ColumnFigures(NamedTuple):
 
 def as_list(figures: ColumnFigures) -> list[Cell]:
     """Return figures as values of JSON: whole ones as integers, what is not finite as a word."""
-    found, cells = figures.values, cast("list[Cell]", figures.values.tolist())
-    for n in np.flatnonzero(figures.whole).tolist():
-        cells[n] = int(found[n])
-    for n in np.flatnonzero(~np.isfinite(found)).tolist():
-        cells[n] = json_number(float(found[n])) if figures.known[n] else None
-    return cells
+    found, cells = figures.values, figures.values.astype(object)
+    cells[figures.whole] = found[figures.whole].astype(np.int64)
+    for n in np.flatnonzero(~np.isfinite(found) & figures.known).tolist():
+        cells[n] = json_number(float(found[n]))
+    cells[~figures.known] = None
+    return cast("list[Cell]", cells.tolist())
+
+
+class JsonText(str):
+    """Text of JSON, which stands in JSON as it is."""
+
+    __slots__ = ()
+
+
+def as_json(figures: ColumnFigures) -> JsonText:
+    """Return `as_list` as text of JSON: of rounded figures few are different."""
+    texts = spell_figures(figures.values, json.dumps)
+    texts[figures.whole] = spell_whole(figures.values[figures.whole])
+    texts[~figures.known] = "null"
+    return JsonText(f"[{','.join(texts.tolist())}]")
 
 
 def explorer_data(
@@ -110,7 +125,7 @@ def explorer_data(
         "schema": SCHEMA,
         "rows": len(result.rows),
         "columns": columns,
-        **({} if exact else _graded(columns, result)),
+        **({} if exact else _graded(columns, result, write)),
         "x": _steps(positions(result.rows)),
         "width": picture.width,
         "limits": [picture.low, picture.high],
@@ -127,14 +142,16 @@ def _words(say: Say) -> dict[str, str]:
     return {f"explorer/{name}": say.words(f"explorer/{name}") for name in table("explorer")}
 
 
-def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]:
+def _graded(
+    columns: Sequence[dict[str, Any]], result: Result, write: Callable[[ColumnFigures], Any]
+) -> dict[str, Any]:
     """Put errors into their column, and return how many noise floors they are, both fit to be graded."""
     errors, floors = (result.columns.column(name) for name in ("error", "noise_floor"))
     places = max(digits(result), GRADED_DIGITS)
     values = _beside_thresholds(result.columns.numbers("error"), places)
-    next(c for c in columns if c["key"] == "error")["values"] = values
+    next(c for c in columns if c["key"] == "error")["values"] = write(values)
     ratios = MaybeNumbers.of([*map(in_floors, errors, floors)])
-    return {"times": _beside_thresholds(ratios, places)}
+    return {"times": write(_beside_thresholds(ratios, places))}
 
 
 def _constants(result: Result) -> dict[str, Cell]:
@@ -230,7 +247,7 @@ def _figures(numbers: MaybeNumbers, kind: Kind, places: int) -> ColumnFigures:
     return ColumnFigures(found, known, whole, kind, places)
 
 
-def _beside_thresholds(numbers: MaybeNumbers, places: int) -> list[Cell]:
+def _beside_thresholds(numbers: MaybeNumbers, places: int) -> ColumnFigures:
     """Cut values to so many significant digits; a 5 behind them stands for what was cut off.
 
     So each stays above, at or below every number of so many digits.
@@ -245,7 +262,7 @@ def _beside_thresholds(numbers: MaybeNumbers, places: int) -> list[Cell]:
     for n in np.flatnonzero(~sure & np.isfinite(found)).tolist():
         cut[n] = _cut(float(found[n]), places)
     cut = np.where(np.isfinite(found), cut, found)
-    return as_list(_figures(MaybeNumbers(cut, numbers.known), "number", _ALL_DIGITS))
+    return _figures(MaybeNumbers(cut, numbers.known), "number", _ALL_DIGITS)
 
 
 def _cut(value: float, places: int) -> float:
@@ -283,8 +300,19 @@ def _decade(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def json_bytes(data: dict[str, Any]) -> bytes:
     """Return values of JSON as UTF-8, without spaces."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _json(data)
     return text.encode("utf-8", errors="backslashreplace")  # lone surrogates: JSON spells them so
+
+
+def _json(value: Any) -> str:
+    """Return the text of a value; a `JsonText` may stand anywhere in objects and lists of objects."""
+    if isinstance(value, JsonText):
+        return value
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{_json(key)}:{_json(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return f"[{','.join(map(_json, value))}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def embed(data: dict[str, Any]) -> tuple[str, str]:

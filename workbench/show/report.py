@@ -89,7 +89,7 @@ def report_html(
     views = rows.views()  # for all who read them row by row until the report is written
     with_rows = "rows" in shown
     script = _script(shown, extras)
-    data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
+    data, encoding = _embedded(result) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
     looks = bool(extras.operators or extras.source)
     styles = ("parts", "explorer", *(["operator"] if looks else []), "report")
@@ -139,7 +139,7 @@ def explorer_page(result: Result, language: Language = "en") -> str:
     from markupsafe import Markup
 
     script = f"{explorer_module()}{_START}"
-    data, encoding = payload.embed(payload.explorer_data(result, language=language, exact=True))
+    data, encoding = _embedded(result, language, exact=True)
     return render(
         "explorer.html.j2",
         title=Say(language)("show/divergence"),
@@ -151,6 +151,12 @@ def explorer_page(result: Result, language: Language = "en") -> str:
         data=Markup(data),
         encoding=encoding,
     )
+
+
+def _embedded(result: Result, language: Language = "en", *, exact: bool = False) -> tuple[str, str]:
+    """Return what the explorer reads as text of a page, and its encoding."""
+    write = payload.as_json
+    return payload.embed(payload.explorer_data(result, language=language, exact=exact, write=write))
 
 
 def _sections(wanted: Iterable[str] | None) -> frozenset[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from workbench.core.text import json_number
 from workbench.show.columns import columns, worst_order
+from workbench.show.spelling import AT_ONCE, spell_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -72,21 +73,27 @@ ITERATION_TITLES = {
 """Field of an `IterationRow` → title of its column."""
 
 
-def csv_text(result: Result) -> str:
-    """All rows as CSV (RFC 4180: comma, CR LF, one header line).
+def csv_pieces(result: Result) -> Iterator[str]:
+    """Yield all rows as CSV (RFC 4180: comma, CR LF, one header line) piece by piece, the header first.
 
     Not-finite numbers are ``NaN``, ``Infinity``, ``-Infinity``; a figure that was not measured is
     empty. Text that a spreadsheet would run as a formula gets an apostrophe in front, and so does such a text that
     begins with apostrophes already, so that `plain_text` gives every text back.
     """
-    shown = columns(result)
-    head = [_field(column.title) for column in shown]
-    lines = zip(*(_texts(column.cells(result.columns)) for column in shown), strict=True)
-    return "".join(f"{','.join(line)}\r\n" for line in (head, *lines))
+    shown, rows = columns(result), result.columns
+    yield _lines([_field(column.title)] for column in shown)
+    for first in range(0, len(rows), AT_ONCE):
+        some = rows.take(range(first, min(first + AT_ONCE, len(rows))))
+        yield _lines(_texts([column.cells(some) for column in shown]))
+
+
+def _lines(fields: Iterable[Sequence[str]]) -> str:
+    """Return the lines of columns of fields."""
+    return "".join(f"{','.join(line)}\r\n" for line in zip(*fields, strict=True))
 
 
 def plain_text(cell: str) -> str:
-    """Return the text that a cell of `csv_text` stands for.
+    """Return the text that a cell of `csv_pieces` stands for.
 
     >>> plain_text("'=1+1"), plain_text("'quoted'"), plain_text("Default/Add-op1")
     ('=1+1', "'quoted'", 'Default/Add-op1')
@@ -99,18 +106,37 @@ def _ordered(result: Result, order: Order) -> Rows:
     return rows.take(worst_order(rows)) if order == "worst" else rows
 
 
-def _texts(values: Sequence[Cell]) -> list[str]:
-    """Return a column as it is written: finite figures in full, ``None`` as nothing."""
-    kinds = {*map(type, values)}
-    if str in kinds:  # many say the same
-        known = {value: _text(value) for value in {*values}}
-        return [known[value] for value in values]
-    texts = [*map(repr, values)]
+def _texts(columns: Sequence[Sequence[Cell]]) -> Iterator[Sequence[str]]:
+    """Yield columns as they are written: finite figures in full, ``None`` as nothing."""
+    kinds = [{*map(type, values)} for values in columns]
+    figures = [n for n, found in enumerate(kinds) if float in found and str not in found]
+    spelled = iter(spell_figures(np.array([columns[n] for n in figures], np.float64), str))
+    for n, values in enumerate(columns):
+        if n not in figures:
+            yield _some_texts(values, kinds[n])
+            continue
+        texts = next(spelled)
+        if len(kinds[n]) > 1:
+            others = [at for at, value in enumerate(values) if type(value) is not float]
+            texts[others] = [_text(values[at]) for at in others]
+        yield texts.tolist()
+
+
+def _some_texts(values: Sequence[Cell], kinds: set[type]) -> Sequence[str]:
+    """Return a column that is no figures as it is written; many cells say the same."""
     if kinds <= {int}:
-        return texts
-    for number in np.flatnonzero(~np.isfinite(np.array(values, np.float64))).tolist():
-        texts[number] = _text(values[number])
-    return texts
+        return [*map(str, values)]
+    different = {*values}
+    if kinds == {str} and _are_plain(cast("Iterable[str]", different)):
+        return cast("Sequence[str]", values)
+    known = {value: _text(value) for value in different}
+    return [known[value] for value in values]
+
+
+def _are_plain(texts: Iterable[str]) -> bool:
+    """Whether all texts are written as they are; all at once, as nearly always they are."""
+    joined = "\0".join(("", *texts))
+    return not (_SPLITS.search(joined) or _RUNS.search(joined))
 
 
 def _text(value: Cell) -> str:
@@ -126,3 +152,4 @@ def _field(text: str) -> str:
 
 _QUOTE = '"'
 _SPLITS = re.compile('[,"\r\n]')
+_RUNS = re.compile(f"\0{_FORMULA.pattern}")

@@ -65,6 +65,8 @@ def _environment() -> Environment:
         meaning=view.finding_meaning,
         finding_link=view.finding_link,
         unbroken=_unbroken,
+        named=_named,
+        once=cache,  # of a macro: what it makes of the same values is made once
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
     made.globals.update(
@@ -119,6 +121,19 @@ def _unbroken(text: str) -> Any:
         return name if len(name) > _LONGEST else f'<bdi class="wb-id">{name}</bdi>'
 
     return Markup(_HYPHENATED.sub(kept, str(escape(readable(str(text))))))
+
+
+def _named(name: object) -> Any:
+    """Write an operator's name, which is cut before its last two parts where there is no room."""
+    from markupsafe import Markup, escape
+
+    shown = brief(name)
+    last = words.leaf(shown)
+    scope = escape(readable(shown[: len(shown) - len(last)]))
+    return Markup(
+        f'<span class="wb-name"><bdi class="wb-scope">{scope}</bdi>'
+        f'<bdi class="wb-leaf">{_unbroken(last)}</bdi></span>'
+    )
 
 
 def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:

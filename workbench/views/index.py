@@ -51,6 +51,9 @@ class RowRecords:
         return self.run if side == "target" else self.golden_run
 
 
+_NO_RECORDS = RowRecords()
+
+
 @dataclass(frozen=True, eq=False)
 class Compared:
     """What views read of a comparison, and all that they know of it.
@@ -98,7 +101,7 @@ class RowIndex:
 
     def find(self, row: Row) -> RowRecords:
         """Return records and executions of a row."""
-        return self._found.get(_row_key(row), RowRecords())
+        return self._found.get(_row_key(row), _NO_RECORDS)
 
     def same_execution(self, row: Row) -> list[int]:
         """Indices of all rows of the same execution of the same operator."""

@@ -18,6 +18,7 @@ from workbench.comparison.result import (
 )
 from workbench.core.tensors import TensorSpec
 from workbench.graph.graph import SourceFrame
+from workbench.show.tables import csv_pieces
 
 NASTY = (
     "Default/</script><img src=x onerror=alert(1)>/MatMul-op1",
@@ -271,3 +272,8 @@ def one_of_each(result: Result) -> Result:
     kept = {id(row) for row in kinds.values()}
     rows = (row for row in result.rows if id(row) in kept or row.op_name in named)
     return replace(result, rows=tuple(rows))
+
+
+def csv_text(result: Result) -> str:
+    """Return the CSV of a result whole."""
+    return "".join(csv_pieces(result))

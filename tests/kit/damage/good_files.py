@@ -431,8 +431,8 @@ def _compare(target: Path, golden: Path, number: int) -> None:
     assert json.dumps(found.to_json(), allow_nan=False)
     assert found._repr_html_()
     if number % 10 == 0:
+        from kit.build.sample_results import csv_text
         from workbench.show.report import report_html
-        from workbench.show.tables import csv_text
 
         assert report_html(result)
         assert csv_text(result)

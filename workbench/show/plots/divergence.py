@@ -11,10 +11,12 @@ import base64
 import io
 import re
 import threading
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from workbench.comparison.result import Result
-    from workbench.show.plots.series import Lane, Mark, Point, Segment, Series
+    from workbench.show.plots.series import Floor, Lane, Mark, Segment, Series
 
 STYLES: dict[str, tuple[str, str, float]] = {
     "equal": ("o", "#7b8594", 6.0),
@@ -164,11 +167,22 @@ def inline_svg(draw: Callable[[Figure], None], label: str, size: tuple[float, fl
 
 def _svg(figure: Figure, dpi: int, *, transparent: bool = False) -> str:
     """Return a figure as an ``<svg>`` element in the font of the place where it is shown."""
+    _lay_out(figure)
     out = io.StringIO()
     figure.savefig(out, format="svg", dpi=dpi, transparent=transparent, metadata=_SILENT)
     text = out.getvalue()
     body = text[text.index("<svg") :].strip()
     return re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place what a figure holds as it will be drawn; matplotlib would draw it all once for that."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        canvas = FigureCanvasSVG(figure)
+        figure.dpi = canvas.fixed_dpi
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def _few_colors(body: str) -> str:
@@ -195,7 +209,7 @@ def _lanes(picture: Series) -> dict[Lane, float]:
     """Heights of the lanes in decades; rows without a figure get a lane only if there are any."""
     step = max(0.5, (picture.high - picture.low) * 0.085)
     lanes: dict[Lane, float] = {"top": picture.high + step, "zero": picture.low - step}
-    if any(point.lane == "none" for point in picture.points):
+    if (picture.points.lane == "none").any():
         lanes["none"] = picture.low - 2 * step
     return lanes
 
@@ -210,7 +224,7 @@ def _draw_frame(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
     axes.set_yticks([*ticks, *lanes.values()], [*names, *(ENGLISH(LANES[lane]) for lane in lanes)])
     axes.locator_params(axis="x", integer=True, nbins=min(10, picture.width))
     if picture.width < 4:
-        axes.set_xticks(range(picture.width if picture.points else 0))
+        axes.set_xticks(range(picture.width if len(picture.points) else 0))
     axes.xaxis.set_major_formatter(lambda place, _: f"{place:,.0f}")
     axes.hlines(ticks, *axes.get_xlim(), color=FAINT, alpha=0.2, linewidth=0.6, zorder=0)
     edges = [picture.high + half, picture.low - half]
@@ -244,11 +258,14 @@ def _draw_segments(axes: Axes, segments: Sequence[Segment]) -> None:
 
 def _draw_floor(axes: Axes, picture: Series) -> None:
     """Shade the noise floor: one flat step per operator, from the bottom of the scale upward."""
-    outlines = [
-        [(x + side, held) for x, held in run for side in (-0.5, 0.5)]
-        + [(run[-1][0] + 0.5, picture.low), (run[0][0] - 0.5, picture.low)]
-        for run in _runs([(x, min(max(y, picture.low), picture.high)) for x, y in picture.floor])
-    ]
+    outlines = []
+    for x, y in _runs(picture.floor):
+        held = np.clip(y, picture.low, picture.high)
+        above = np.stack(
+            [np.stack([x - 0.5, x + 0.5], axis=1), np.stack([held, held], axis=1)], axis=2
+        )
+        below = [(x[-1] + 0.5, picture.low), (x[0] - 0.5, picture.low)]
+        outlines.append(np.concatenate([above.reshape(-1, 2), below]))
     image = len(picture.floor) > VECTOR_STEPS
     shade = PolyCollection(
         outlines, facecolors=FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
@@ -256,35 +273,32 @@ def _draw_floor(axes: Axes, picture: Series) -> None:
     axes.add_collection(shade, autolim=False)
 
 
-def _runs(floor: Sequence[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
+def _runs(floor: Floor) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Split at gaps: an operator without a floor must not seem to have one.
 
     Long runs are split as well: what it takes to fill an outline grows with the square of its corners.
     """
-    run: list[tuple[int, float]] = []
-    for place, value in floor:
-        if run and (place != run[-1][0] + 1 or len(run) == RUN):
-            yield run
-            run = []
-        run.append((place, value))
-    if run:
-        yield run
+    gaps = np.flatnonzero(np.diff(floor.x) != 1) + 1
+    for first, end in pairwise((0, *gaps.tolist(), len(floor))):
+        for start in range(first, end, RUN):
+            some = slice(start, min(start + RUN, end))
+            yield floor.x[some], floor.y[some]
 
 
 def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
     """Draw every point; many points are drawn smaller, so that a crowd keeps its outline."""
-    size = min(1.0, max(0.25, 1200 / (1 + len(picture.points))))
+    points, heights = picture.points, _heights(picture, lanes)
+    size = min(1.0, max(0.25, 1200 / (1 + len(points))))
     handles = []
     for status, (marker, _, area) in STYLES.items():
-        points = [point for point in picture.points if point.status == status]
-        if not points:
+        of_status = points.status == status
+        if not (count := int(of_status.sum())):
             continue
         axes.scatter(
-            np.array([point.x for point in points]),
-            np.array([_height(point, picture, lanes) for point in points]),
+            points.x[of_status], heights[of_status],
             s=area * size, marker=marker, zorder=3, rasterized=True, **_paint(status),
         )  # fmt: skip
-        label = ENGLISH("show/status-count", n=len(points), status=ENGLISH(STATUS_WORDS[status]))
+        label = ENGLISH("show/status-count", n=count, status=ENGLISH(STATUS_WORDS[status]))
         handles.append(axes.scatter([], [], s=25, marker=marker, label=label, **_paint(status)))
     if handles:
         axes.legend(
@@ -296,27 +310,22 @@ def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
 
 def _draw_ways(axes: Axes, picture: Series) -> None:
     """Draw where errors come from while there is room: a line from the inherited one, a diamond at the own one."""
-    points = [point for point in picture.points if point.lane == "scale"]
-    if len(points) > STEMS:
+    points = picture.points
+    on_scale = points.lane == "scale"
+    if on_scale.sum() > STEMS:
         return
 
-    def held(value: float) -> float:
-        return min(max(value, float(picture.low)), float(picture.high))
-
-    came = [
-        (point.x, held(point.came), held(point.y)) for point in points if point.came is not None
-    ]
-    if came:
-        axes.vlines(*zip(*came, strict=True), color=FAINT, linewidth=0.8, alpha=0.7, zorder=2)
-    own = [
-        (point.x, held(point.own))
-        for point in points
-        if point.own is not None and point.own >= picture.low
-    ]
-    if own:
+    came = on_scale & ~np.isnan(points.came)
+    if came.any():
+        low, high = (
+            np.clip(values[came], picture.low, picture.high) for values in (points.came, points.y)
+        )
+        axes.vlines(points.x[came], low, high, color=FAINT, linewidth=0.8, alpha=0.7, zorder=2)
+    own = on_scale & (points.own >= picture.low)
+    if own.any():
         axes.scatter(
-            [x for x, _ in own], [y for _, y in own], s=22, marker="D", facecolors="none", edgecolors=INK,
-            linewidths=0.7, zorder=2.5, rasterized=True,
+            points.x[own], np.minimum(points.own[own], picture.high), s=22, marker="D",
+            facecolors="none", edgecolors=INK, linewidths=0.7, zorder=2.5, rasterized=True,
         )  # fmt: skip
 
 
@@ -328,10 +337,14 @@ def _paint(status: str) -> dict[str, Any]:
     return {"facecolors": color, "edgecolors": "none", "linewidths": 0}
 
 
-def _height(point: Point, picture: Series, lanes: dict[Lane, float]) -> float:
-    if point.lane != "scale":
-        return lanes[point.lane]
-    return max(point.y, float(picture.low))
+def _heights(picture: Series, lanes: dict[Lane, float]) -> NDArray[np.float64]:
+    """Heights of all points in decades."""
+    points = picture.points
+    beside = [points.lane == lane for lane in lanes]
+    found: NDArray[np.float64] = np.select(
+        beside, [*lanes.values()], np.maximum(points.y, picture.low)
+    )
+    return found
 
 
 def _draw_marks(axes: Axes, marks: Sequence[Mark], width: int) -> int:
@@ -365,13 +378,12 @@ def _draw_title(axes: Axes, text: str, rows: int) -> None:
 
 
 def _headline(picture: Series) -> str:
-    if not picture.points:
+    if not len(picture.points):
         return ENGLISH("show/figure-empty")
-    legend = ["show/legend-shade"] * bool(picture.floor)
+    legend = ["show/legend-shade"] * (len(picture.floor) > 0)
     if len(picture.points) <= STEMS:
-        came, own = ([getattr(p, name) for p in picture.points] for name in ("came", "own"))
-        legend += ["show/legend-lines"] * (came.count(None) < len(came))
-        legend += ["show/legend-diamonds"] * (own.count(None) < len(own))
+        legend += ["show/legend-lines"] * (not np.isnan(picture.points.came).all())
+        legend += ["show/legend-diamonds"] * (not np.isnan(picture.points.own).all())
     shown = "".join(map(ENGLISH, legend))
     return ENGLISH("show/figure-title", n=len(picture.points), legend=shown)
 

@@ -19,11 +19,12 @@ from workbench.show.view import place_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.comparison.result import Finding, Result, Row, Status
+    from numpy.typing import NDArray
+
+    from workbench.comparison.result import Finding, Result, Row
     from workbench.core.words import Message
 
-    _Places = Sequence[int | None]
-    _Floor = tuple[tuple[int, float], ...]
+    _Places = NDArray[np.int64]
 
 Lane = Literal["scale", "top", "zero", "none"]
 
@@ -31,21 +32,34 @@ MAX_DECADES = 20
 """A log axis taller than this shows nothing; smaller values sit on its lower edge."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One matched row: its number in the result, its place, its lane.
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Matched rows as columns: place, lane and status of each.
 
-    ``y`` is log10 of the error and meaningful on the ``scale`` lane alone; ``came`` and ``own`` are those of the
-    inherited and the own error, ``None`` for zero and what nobody knows.
+    ``y`` is log10 of the error, ``came`` and ``own`` are those of the inherited and the own error: NaN beside the
+    ``scale`` lane, for zero and for what nobody knows.
     """
 
-    row: int
-    x: int
-    y: float
-    lane: Lane
-    status: Status
-    came: float | None = None
-    own: float | None = None
+    x: NDArray[np.int64]
+    y: NDArray[np.float64]
+    lane: NDArray[np.str_]
+    status: NDArray[np.str_]
+    came: NDArray[np.float64]
+    own: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floor:
+    """Noise floor: its log10 ``y`` at places ``x``, which rise."""
+
+    x: NDArray[np.int64]
+    y: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +91,12 @@ class Outline:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Series(Outline):
-    """The whole picture. ``floor`` holds ``(x, log10 of the noise floor)`` by rising x."""
+    """The whole picture."""
 
-    points: tuple[Point, ...]
-    floor: tuple[tuple[int, float], ...]
+    points: Points
+    floor: Floor
 
 
 def positions(rows: Sequence[Row]) -> list[int | None]:
@@ -90,31 +104,40 @@ def positions(rows: Sequence[Row]) -> list[int | None]:
 
     Equal operators share a place; places are dense, so an iteration is as wide as it has operators.
     """
-    columns = Rows.of(rows)
-    cells = columns.table.rows
-    placed = np.flatnonzero(~np.array(all_alone(columns), np.bool_))
+    places = _places(Rows.of(rows))
+    found: list[int | None] = places.tolist()
+    for number in np.flatnonzero(places == _NOWHERE).tolist():
+        found[number] = None
+    return found
+
+
+_NOWHERE = -1
+"""Place of a row that has none."""
+
+
+def _places(rows: Rows) -> _Places:
+    """Return `positions` as an array."""
+    cells = rows.table.rows
+    placed = np.flatnonzero(~np.array(all_alone(rows), np.bool_))
     times = np.stack([cells[name][placed] for name in ("rank", "iteration", "order")])
     ordered = np.lexsort(times[::-1])
     steps = (np.diff(times[:, ordered], axis=1) != 0).any(axis=0)
-    found: list[int | None] = [None] * len(columns)
-    for number, x in zip(
-        placed[ordered].tolist(), np.cumsum([0, *steps])[: len(placed)].tolist(), strict=True
-    ):
-        found[number] = x
+    found = np.full(len(rows), _NOWHERE, np.int64)
+    found[placed[ordered]] = np.cumsum([0, *steps])[: len(placed)]
     return found
 
 
 def outline(result: Result) -> Outline:
     """Return what stands around the points of a result; an empty result has a usable axis."""
     rows = result.columns
-    places = positions(rows)
+    places = _places(rows)
     return _outline(result, places, _floor(places, rows))
 
 
 def series(result: Result) -> Series:
     """Compute the picture of a result; an empty result gives an empty picture on a usable axis."""
     rows = result.columns
-    places = positions(rows)
+    places = _places(rows)
     floor = _floor(places, rows)
     around = _outline(result, places, floor)
     return Series(
@@ -128,15 +151,15 @@ def series(result: Result) -> Series:
     )
 
 
-def _outline(result: Result, places: _Places, floor: _Floor) -> Outline:
+def _outline(result: Result, places: _Places, floor: Floor) -> Outline:
     rows = result.columns
-    low, high = _limits([*_extremes(places, rows), *(y for _, y in floor)])
+    low, high = _limits([*_extremes(places, rows), *floor.y.tolist()])
     return Outline(
         segments=segments(places, rows),
         marks=marks(places, result),
         low=low,
         high=high,
-        width=1 + max((x for x in places if x is not None), default=0),
+        width=1 + max(0, int(places.max(initial=0))),
     )
 
 
@@ -144,41 +167,49 @@ def _extremes(places: _Places, rows: Rows) -> list[float]:
     """Smallest and largest log10 of the errors that lie on the scale; none if no error does."""
     errors = rows.table.rows["error"]
     shown = rows.table.known("error") & np.isfinite(errors) & (errors != 0)
-    shown &= np.array([x is not None for x in places], np.bool_)
-    sizes = np.abs(errors[shown])
+    sizes = np.abs(errors[shown & (places != _NOWHERE)])
     return [math.log10(one) for one in (sizes.min(), sizes.max())] if sizes.size else []
 
 
-def _points(places: _Places, rows: Rows) -> tuple[Point, ...]:
-    names = ("error", "status", "inherited_error", "own_error")
-    cells = zip(places, *map(rows.column, names), strict=True)
-    return tuple(_point(number, x, *one) for number, (x, *one) in enumerate(cells) if x is not None)
+def _points(places: _Places, rows: Rows) -> Points:
+    shown = places != _NOWHERE
+    error, known = rows.numbers("error")
+    beside = [~known, ~np.isfinite(error), error == 0]
+    lane = np.select(beside, ["none", "top", "zero"], "scale")[shown]
+
+    def on_scale(name: str) -> NDArray[np.float64]:
+        return np.where(lane == "scale", _logs(rows.numbers(name).values[shown]), math.nan)
+
+    return Points(
+        x=places[shown],
+        y=on_scale("error"),
+        lane=lane,
+        status=np.array(rows.column("status"), np.str_)[shown],
+        came=on_scale("inherited_error"),
+        own=on_scale("own_error"),
+    )
 
 
-def _point(
-    number: int, x: int, error: float | None, status: Status, came: float | None, own: float | None
-) -> Point:
-    if error is None:
-        return Point(number, x, 0.0, "none", status)
-    if not math.isfinite(error):
-        return Point(number, x, 0.0, "top", status)
-    if error == 0:
-        return Point(number, x, 0.0, "zero", status)
-    return Point(number, x, _log(error) or 0.0, "scale", status, _log(came), _log(own))
+def _logs(errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log10 of the sizes of errors, NaN for zero and what is not finite.
+
+    It is Python's: NumPy's differs from one processor to another in the last bit, and pictures must not.
+    """
+    found = np.full(len(errors), math.nan)
+    usual = np.isfinite(errors) & (errors != 0)
+    found[usual] = [*map(math.log10, np.abs(errors[usual]).tolist())]
+    return found
 
 
-def _log(error: float | None) -> float | None:
-    return math.log10(abs(error)) if error and math.isfinite(error) else None
-
-
-def _floor(places: _Places, rows: Rows) -> _Floor:
+def _floor(places: _Places, rows: Rows) -> Floor:
     """Noise floor by place: the largest of the operator's outputs, else of its inputs."""
-    best: dict[int, tuple[bool, float]] = {}
-    for x, value, io in zip(places, rows.column("noise_floor"), rows.column("io"), strict=True):
-        if x is None or value is None or not 0 < value < math.inf:
-            continue
-        best[x] = max(best.get(x, (False, 0.0)), (io == "output", value))
-    return tuple((x, math.log10(value)) for x, (_, value) in sorted(best.items()))
+    value = rows.numbers("noise_floor").values
+    usable = np.flatnonzero((places != _NOWHERE) & (value > 0) & (value < math.inf))
+    output = rows.table.where("io", "output".__eq__)
+    ordered = usable[np.lexsort((value[usable], output[usable], places[usable]))]
+    x = places[ordered]
+    last = np.flatnonzero(np.diff(x, append=len(rows)))
+    return Floor(x[last], _logs(value[ordered[last]]))
 
 
 def _limits(values: Sequence[float]) -> tuple[int, int]:
@@ -194,16 +225,18 @@ def _limits(values: Sequence[float]) -> tuple[int, int]:
 
 def segments(places: _Places, rows: Rows) -> tuple[Segment, ...]:
     """Return iterations (and ranks, if there are several) as spans of the x axis."""
-    spans: dict[tuple[int, int], tuple[int, int]] = {}
-    times = zip(rows.column("rank"), rows.column("iteration"), strict=True)
-    for x, time in zip(places, times, strict=True):
-        if x is not None:
-            start, end = spans.get(time, (x, x))
-            spans[time] = (min(start, x), max(end, x))
-    several = len({rank for rank, _ in spans}) > 1
+    placed = np.flatnonzero(places != _NOWHERE)
+    ordered = placed[np.argsort(places[placed], kind="stable")]
+    times = np.stack([rows.table.rows[name][ordered] for name in ("rank", "iteration")])
+    changes = (np.diff(times, axis=1) != 0).any(axis=0)
+    starts = np.flatnonzero(np.append(True, changes)[: len(ordered)])
+    ends = np.append(starts, len(ordered))[1:] - 1
+    several = len(np.unique(times[0])) > 1
+    x = places[ordered]
+    spans = zip(x[starts].tolist(), x[ends].tolist(), times[:, starts].T.tolist(), strict=True)
     return tuple(
-        Segment(start, end, place_of(rank, it, several))
-        for (rank, it), (start, end) in sorted(spans.items())
+        Segment(start, end, place_of(rank, iteration, several))
+        for start, end, (rank, iteration) in spans
     )
 
 
@@ -215,7 +248,7 @@ def marks(places: _Places, result: Result) -> tuple[Mark, ...]:
     rows = result.columns.take(numbers)
     cells = zip(*map(rows.column, ("op_name", "iteration", "rank")), strict=True)
     for number, (name, iteration, rank) in zip(numbers, cells, strict=True):
-        if (x := places[number]) is not None:
+        if (x := int(places[number])) != _NOWHERE:
             index.setdefault((name, iteration, rank), x)
             index.setdefault((name, iteration, None), x)
     found = [(number, one, _place(one, index)) for number, one in enumerate(result.findings, 1)]
