@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from workbench._values import NamedTuple, dataclass
 from workbench.core.dtypes import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, ItemsView, Iterator, ValuesView
+    from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ Slot = tuple[str, int]
 """Direction and place of a tensor among those of its operator."""
 
 Held = TypeVar("Held")
+_Default = TypeVar("_Default")
 
 
 class TensorSpec(NamedTuple):
@@ -198,12 +199,25 @@ class BySlot(Mapping[Slot, Held]):
     def __len__(self) -> int:
         return len(self._values)
 
-    # those of Mapping ask for every slot again
-    def items(self) -> ItemsView[Slot, Held]:
-        return dict(zip(self._at, self._values, strict=True)).items()
+    # a comparison asks some thirty times for every pair: tuples do what a view does, in a tenth of the time
+    def keys(self) -> KeysView[Slot]:
+        return self._at.keys()
 
     def values(self) -> ValuesView[Held]:
-        return dict(zip(self._at, self._values, strict=True)).values()
+        return self._values  # type: ignore[return-value]
+
+    def items(self) -> ItemsView[Slot, Held]:
+        return tuple(zip(self._at, self._values, strict=True))  # type: ignore[return-value]
+
+    @overload
+    def get(self, slot: Slot, /) -> Held | None: ...
+    @overload
+    def get(self, slot: Slot, /, default: Held) -> Held: ...
+    @overload
+    def get(self, slot: Slot, /, default: _Default) -> Held | _Default: ...
+    def get(self, slot: Slot, /, default: object = None) -> object:
+        place = self._at.get(slot)
+        return default if place is None else self._values[place]
 
     def __repr__(self) -> str:
         return repr(dict(self))
