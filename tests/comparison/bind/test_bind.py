@@ -373,10 +373,11 @@ def test_names_are_told_once_for_sides_that_have_the_same_graph(change, shared):
     graph = load_graph("mlp")
     changed = change(graph)
     tables = NameTables()
-    first = tables.of([graph])
-    again = tables.of([changed])
+    first = tables.by_rule([graph])
+    assert not any(names.known for names in tables.by_rule([]).values())
+    again = tables.by_rule([changed])
     assert (again is first) == shared
-    assert again == NameTables().of([changed])
+    assert again == NameTables().by_rule([changed])
 
 
 def test_a_reshape_that_carries_its_inputs_shape_is_bound_and_trusted(tmp_path):

@@ -20,7 +20,7 @@ from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.comparison.limits import limits
 from workbench.core.errors import FormatError
 from workbench.core.long_work import checkpoint
-from workbench.core.tensors import BySlot
+from workbench.core.tensors import by_slot
 from workbench.core.words import Message
 from workbench.dump.dump import Note, Skipped
 from workbench.dump.formats.ffts import manual_slice
@@ -199,10 +199,12 @@ class NameTables:
     """What every rule calls the operators of some graphs; told once for sides and ranks that have the same ones."""
 
     def __init__(self) -> None:
-        self._last: tuple[Sequence[Graph], dict[str, Names]] = ((), _tables(()))
+        self._last: tuple[Sequence[Graph], dict[str, Names]] = ((), {})
 
-    def of(self, graphs: Sequence[Graph]) -> dict[str, Names]:
-        """Return the names by rule."""
+    def by_rule(self, graphs: Sequence[Graph]) -> dict[str, Names]:
+        """Return the names by rule. A side without graphs forgets nothing: it may borrow those of the other."""
+        if not graphs:
+            return _tables(graphs)
         if [*map(_identity, graphs)] != [*map(_identity, self._last[0])]:
             self._last = graphs, _tables(graphs)
         return self._last[1]
@@ -241,10 +243,12 @@ def bind(
     )
 
 
-def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft, told: NameTables) -> Names:
+def _names(
+    rank: int, records: Sequence[TensorRecord], draft: _Draft, known_names: NameTables
+) -> Names:
     """What the files of a rank are called, by the graphs that fit; the others are put aside."""
     mine = sorted((g for (r, _), g in draft.graphs.items() if r == rank), key=lambda g: g.graph_id)
-    tables = told.of(mine)
+    tables = known_names.by_rule(mine)
     fitting = []
     for graph, known, files in _fits(mine, tables, records):
         if known * 2 >= files:
@@ -256,7 +260,7 @@ def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft, told: Name
     if not fitting:
         return NO_NAMES
     if len(fitting) < len(mine):
-        tables = told.of(fitting)
+        tables = known_names.by_rule(fitting)
     winner, named = _choose(fitting, tables, records)
     draft.notes += _renumbered(tables[winner], named, fitting) if winner == "id-rank" else ()
     return tables[winner]
@@ -418,7 +422,6 @@ class _Draft:
         self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
         self._skipped: list[Skipped] = []
         self._blocks: dict[Execution, Execution] = {}
-        self._places: dict[Slot, Slot] = {}
 
     def binding(self, dump: Dump, records: Sequence[TensorRecord]) -> Binding:
         """What has been bound."""
@@ -434,11 +437,11 @@ class _Draft:
 
     def _complete_runs(self) -> dict[Execution, dict[int, OperatorRun]]:
         """Return the runs with all tensors that they have."""
-        layouts: dict[tuple[Slot, ...], dict[Slot, int]] = {}
+        held = by_slot(run[-1] for runs in self._runs.values() for run in runs.values())
         return {
             block: {
-                number: OperatorRun(block, number, op_type, name, BySlot(tensors, layouts))
-                for number, (op_type, name, tensors) in runs.items()
+                number: OperatorRun(block, number, op_type, name, next(held))
+                for number, (op_type, name, _) in runs.items()
             }
             for block, runs in self._runs.items()
         }
@@ -504,12 +507,11 @@ class _Draft:
             runs[number] = record.key.op_type, record.key.op_name if op is None else op.name, {}
         _, name, tensors = runs[number]
         io, slot = record.key.io, _slot(record, op) if stated is None else stated
-        at = self._places.setdefault((io, slot), (io, slot))
-        if at in tensors:
+        if (io, slot) in tensors:
             said = Message("compare/twice", where=f"{io}.{slot}")
             self._skipped.append(Skipped(name, "twice", said))
             return
-        tensors[at] = record
+        tensors[io, slot] = record
 
 
 def _slot(record: TensorRecord, op: Op | None) -> int:

@@ -24,10 +24,10 @@ def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     tables = NameTables()
     ours = bind(join_graphs(target, golden), tables=tables)
     theirs = bind(join_graphs(golden, target), tables=tables)
-    return _complete(ours, theirs), _complete(theirs, ours)
+    return _complete(ours, theirs, tables), _complete(theirs, ours, tables)
 
 
-def _complete(binding: Binding, other: Binding) -> Binding:
+def _complete(binding: Binding, other: Binding, tables: NameTables) -> Binding:
     """Bind again with graphs of the other side where there are none.
 
     Data of another framework has the names of the network that the other side's graph came from.
@@ -44,7 +44,7 @@ def _complete(binding: Binding, other: Binding) -> Binding:
     }
     if not borrowed:
         return binding
-    again = bind(binding.dump, {**binding.graphs, **borrowed})
+    again = bind(binding.dump, {**binding.graphs, **borrowed}, tables)
     mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
     return replace(
         again,

@@ -16,7 +16,7 @@ from workbench.comparison.follow.state import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
 from workbench.comparison.limits import limits
 from workbench.comparison.pair.parameters import updated_by_one
-from workbench.core.tensors import BySlot
+from workbench.core.tensors import by_slot
 from workbench.dump.formats.mindspore_name import sanitize
 from workbench.graph.graph import Value
 from workbench.ops import MOVEMENT
@@ -182,8 +182,7 @@ def _by_place(measured: Iterable[Measured]) -> Mapping[Place, Measures]:
         run = item.pair.run
         if run is not None:
             found.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
-    layouts: dict[tuple[Slot, ...], dict[Slot, int]] = {}
-    return MappingProxyType({place: BySlot(some, layouts) for place, some in found.items()})
+    return MappingProxyType(dict(zip(found, by_slot(found.values()), strict=True)))
 
 
 def _quantized(pairing: Pairing) -> Iterator[Execution]:
