@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from kit.syntax import nodes_of, unswept
+from kit.syntax import gc_frozen, nodes_of
 from workbench.core.writers import WRITERS
 
 PACKAGE = Path(workbench.__file__).parent
@@ -63,7 +63,7 @@ def parse(path: Path) -> ast.Module:
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.Module]:
     """Syntax trees of all modules; they take much memory and go with this file."""
-    with unswept():
+    with gc_frozen():
         return {path: parse(path) for path in MODULES}
 
 

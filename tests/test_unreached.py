@@ -12,7 +12,7 @@ import pytest
 from vulture import Vulture
 from vulture.utils import ExitCode
 
-from kit.syntax import unswept
+from kit.syntax import gc_frozen
 
 ROOT = Path(__file__).parents[1]
 KEPT = tomllib.loads((ROOT / "tests" / "unreached.toml").read_text(encoding="utf-8"))["kept"]
@@ -47,7 +47,7 @@ def users() -> dict[str, str]:
 def unreached(package: Path, used: dict[str, str]) -> list[tuple[str, str, int]]:
     """File, name and line of what is defined in a package and used neither there nor in other code."""
     finder = Vulture()
-    with unswept():
+    with gc_frozen():
         finder.scavenge([str(package)])
         for where, text in used.items():
             finder.scan(text, filename=Path(where))

@@ -15,7 +15,7 @@ from diagnosing.limits import read_limits
 import workbench
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
-from kit.syntax import nodes_of, unswept
+from kit.syntax import gc_frozen, nodes_of
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.limits import LIMITS, Limits, limits, using
 
@@ -130,7 +130,7 @@ def that_name_limits() -> dict[Path, ast.Module]:
     """The modules in which the name of a limit stands, parsed."""
     named = re.compile("|".join(one.name for one in fields(Limits)))
     texts = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
-    with unswept():
+    with gc_frozen():
         return {path: ast.parse(text) for path, text in texts.items() if named.search(text)}
 
 

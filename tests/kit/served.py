@@ -22,9 +22,6 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-SECONDS = 120
-"""How long the server may take to import, and a command to end."""
-
 IMPORTED = (
     *("workbench.cli.compare", "workbench.cli.inspection", "workbench.cli.simulate", "workbench.cli.convert"),
     *("workbench.cli.noise", "workbench.cli.golden", "workbench.cli.config", "workbench.cli.job"),

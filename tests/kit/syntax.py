@@ -16,7 +16,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 
 @contextmanager
-def unswept() -> Iterator[None]:
+def gc_frozen() -> Iterator[None]:
     """Look for no garbage among what is made meanwhile, now or later.
 
     Of a million nodes that takes twice as long as to parse them. They go when nobody has them.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from kit.syntax import nodes_of, unswept
+from kit.syntax import gc_frozen, nodes_of
 from kit.words import codes_in, codes_in_text, fields, read_snapshot, said_in, write_snapshot
 from workbench.core.text import readable
 from workbench.core.words import render, sentence
@@ -26,7 +26,7 @@ KNOWN = {f"{area}/{name}" for area in render.AREAS for name in render.table(area
 @pytest.fixture(scope="module")
 def trees():
     """Syntax tree of every module that may say something; parsed by the one process that runs these tests."""
-    with unswept():
+    with gc_frozen():
         return {
             path: ast.parse(path.read_text(encoding="utf-8"))
             for path in sorted(PACKAGE.rglob("*.py"))

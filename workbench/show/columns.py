@@ -233,13 +233,13 @@ def metric_column(title: str, whole: bool) -> Column:
 def columns(result: Result) -> tuple[Column, ...]:
     """All columns of a result, in the order of the CSV."""
     rows = result.columns
-    broken = _broken_titles(rows)
-    metrics = tuple(metric_column(title, title not in broken) for title in rows.titles)
+    fractional = _fractional_titles(rows)
+    metrics = tuple(metric_column(title, title not in fractional) for title in rows.titles)
     asked = tuple(one for one in ASKED if _is_filled(rows, one.key))
     return IDENTITY + asked + metrics + CONTEXT + FILES
 
 
-def _broken_titles(rows: Rows) -> frozenset[str]:
+def _fractional_titles(rows: Rows) -> frozenset[str]:
     """Metrics of which some figure is finite and no whole number."""
     found = set[str]()
     for kind, at in rows.kinds():

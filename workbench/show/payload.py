@@ -103,7 +103,7 @@ def explorer_data(
 ) -> dict[str, Any]:
     """Return columns, plot positions, marks and words of a result as JSON values.
 
-    ColumnFigures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
+    Figures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
     how many noise floors they are, stay on their side of every threshold of so many digits: grading by thresholds
     counts to the last row what `workbench.comparison.results.regrade` counts.
 

@@ -159,7 +159,7 @@ def _outline(result: Result, places: _Places, floor: Floor) -> Outline:
         marks=marks(places, result),
         low=low,
         high=high,
-        width=1 + max(0, int(places.max(initial=0))),
+        width=1 + int(places.max(initial=0)),
     )
 
 
